@@ -1,0 +1,46 @@
+# Two doors: `make demo` to see it, `make test` to check it. Each makes what it needs, from a bare clone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt
+
+.PHONY: demo test lint types imports check bench clean
+
+demo: $(VENV)/.core-installed
+	@$(BIN)/netlab demo
+
+test: $(VENV)/.test-installed
+	@tools/system-packages
+	@$(BIN)/netlab guest fetch --if-needed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest
+
+# The same checks one by one, for the person at work.
+lint: $(VENV)/.test-installed
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+types: $(VENV)/.test-installed
+	$(BIN)/mypy
+imports: $(VENV)/.test-installed
+	$(BIN)/lint-imports
+check: lint types imports
+bench: $(VENV)/.test-installed
+	@$(BIN)/netlab bench
+
+$(BIN)/python:
+	@tools/make-venv $(PYTHON) $(VENV)
+
+$(VENV)/.core-installed: setup.cfg constraints.txt | $(BIN)/python
+	@echo "installing netlab into $(VENV)"
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.test-installed: setup.cfg constraints.txt | $(BIN)/python
+	@echo "installing netlab and what its tests need into $(VENV)"
+	@$(PIP) -e '.[test,dev]'
+	@touch $@ $(VENV)/.core-installed
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

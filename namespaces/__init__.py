@@ -1,0 +1,1 @@
+"""Namespaces: hosts, links and processes on a Linux kernel. Knows links and profiles, no policy."""

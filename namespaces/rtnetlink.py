@@ -1,0 +1,358 @@
+"""RouteSocket: links, addresses, routes, neighbours, qdiscs and redirections of one network namespace.
+
+The one door to pyroute2: its message classes encode every request and decode every answer. The bytes travel
+on our own ``NetlinkSocket``, since pyroute2's sockets cost an event loop each and a process per namespace.
+The value of a qdisc's TCA_OPTIONS is opaque here: ``netem_codec`` knows it.
+Source: rtnetlink(7), ``include/uapi/linux/rtnetlink.h``, ``if_link.h``, ``pkt_sched.h``.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Any, NamedTuple
+
+from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
+from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
+from pyroute2.netlink.rtnl.ndmsg import ndmsg
+from pyroute2.netlink.rtnl.rtmsg import rtmsg
+from pyroute2.netlink.rtnl.tcmsg import tcmsg
+
+from netlab.errors import KernelError
+from netlab.namespaces.netlink_socket import NetlinkSocket, PrebuiltRequest
+
+__all__ = ["INGRESS_HANDLE", "ROOT", "LinkEntry", "QdiscEntry", "RouteSocket"]
+
+ROOT = 0xFFFFFFFF
+"""TC_H_ROOT: the parent of an interface's egress qdisc."""
+INGRESS_HANDLE = 0xFFFF0000
+_TC_H_INGRESS = 0xFFFFFFF1
+
+_REQUEST_ACK = 0x1 | 0x4
+_ECHO = 0x8
+_DUMP = 0x300
+_REPLACE = 0x100
+_CREATE_EXCLUSIVE = 0x400 | 0x200
+
+_NEWLINK, _DELLINK, _GETLINK, _SETLINK = 16, 17, 18, 19
+_NEWADDR, _NEWROUTE, _NEWNEIGH = 20, 24, 28
+_NEWQDISC, _DELQDISC, _GETQDISC, _NEWTFILTER = 36, 37, 38, 44
+
+_AF_INET, _AF_INET6 = 2, 10
+_IFF_UP = 1
+_NUD_PERMANENT = 0x80
+_RT_TABLE_MAIN, _RTPROT_STATIC, _RTN_UNICAST = 254, 4, 1
+_RT_SCOPE_UNIVERSE, _RT_SCOPE_LINK = 0, 253
+_ETH_P_ALL_NETWORK_ORDER = 0x0300
+_FILTER_PRIORITY = 1 << 16
+_TC_ACT_STOLEN, _TCA_EGRESS_REDIR = 4, 1
+
+
+class _OpaqueTcmsg(tcmsg):  # type: ignore[misc]  # pyroute2 has no types
+    """pyroute2's tcmsg with TCA_OPTIONS as plain bytes: its own netem options are incomplete."""
+
+    nla_map = tuple((name, "cdata" if name == "TCA_OPTIONS" else kind) for name, kind in tcmsg.nla_map)
+
+
+class LinkEntry(NamedTuple):
+    """One interface as the kernel lists it."""
+
+    index: int
+    name: str
+    kind: str
+    mac: str
+    mtu: int
+    up: bool
+
+
+class QdiscEntry(NamedTuple):
+    """One qdisc as the kernel lists it.
+
+    Attributes:
+        kind: For example ``netem``.
+        handle: Its handle, major number in the upper 16 bits.
+        parent: Its parent; ``ROOT`` for an interface's own.
+        options: The value of TCA_OPTIONS, undecoded.
+        sent_packets: Packets that left it.
+        sent_bytes: Bytes that left it.
+        dropped: Packets it dropped, by loss and by its limit.
+        queued_packets: Packets in it now.
+    """
+
+    kind: str
+    handle: int
+    parent: int
+    options: bytes
+    sent_packets: int
+    sent_bytes: int
+    dropped: int
+    queued_packets: int
+
+
+class RouteSocket(NetlinkSocket):
+    """Commands to one network namespace, each sent at once or, inside ``with socket.batch():``, together.
+
+    ::
+
+        with RouteSocket.open(namespace.fd) as wire, wire.batch():
+            wire.add_veth("a", "b", netns_fd=None, peer_netns_fd=host.fd, index=2, peer_index=2)
+            wire.set_up(2)
+
+    Interfaces are named by index. Who makes them may choose the index (2 for a namespace's first, 1 is lo):
+    then nothing has to be asked back, and a whole lab is three batches.
+    """
+
+    def add_veth(
+        self,
+        name: str,
+        peer_name: str,
+        *,
+        netns_fd: int | None = None,
+        peer_netns_fd: int | None = None,
+        index: int = 0,
+        peer_index: int = 0,
+        mac: str | None = None,
+        peer_mac: str | None = None,
+        mtu: int = 1500,
+        gso_max_segs: int | None = None,
+    ) -> None:
+        """Make a veth pair, each end directly in its namespace, both down.
+
+        Args:
+            name: Name of the first end.
+            peer_name: Name of the second end.
+            netns_fd: Namespace of the first end; None for this socket's own.
+            peer_netns_fd: Namespace of the second end; None for this socket's own.
+            index: Interface index of the first end; 0 lets the kernel choose.
+            peer_index: Interface index of the second end; 0 lets the kernel choose.
+            mac: Address of the first end, ``02:00:00:00:00:01``; None lets the kernel choose.
+            peer_mac: Address of the second end.
+            mtu: Of both ends, in bytes.
+            gso_max_segs: Most segments of a packet that either end sends; 1 forbids super-packets.
+
+        Raises:
+            KernelError: Name or index taken, or no rights in one of the namespaces.
+            FeatureMissing: The kernel has no veth.
+        """
+        peer = {
+            "index": peer_index,
+            "attrs": _link_attributes(peer_name, peer_netns_fd, peer_mac, mtu, gso_max_segs),
+        }
+        data = {"attrs": [("VETH_INFO_PEER", peer)]}
+        info = {"attrs": [("IFLA_INFO_KIND", "veth"), ("IFLA_INFO_DATA", data)]}
+        attributes = _link_attributes(name, netns_fd, mac, mtu, gso_max_segs)
+        attributes.append(("IFLA_LINKINFO", info))
+        message = _encode(ifinfmsg(), _NEWLINK, _CREATE_EXCLUSIVE, attributes, index=index)
+        self.request(message, f"add the veth pair {name} - {peer_name}")
+
+    def link_index(self, name: str) -> int:
+        """Return the index of the interface with this name.
+
+        Raises:
+            KernelError: There is none (ENODEV).
+        """
+        attempt = f"find the interface {name}"
+        replies = self.query(_encode(ifinfmsg(), _GETLINK, 0, [("IFLA_IFNAME", name)]), attempt)
+        if not replies:
+            raise KernelError(attempt, errno.ENODEV)
+        return int(_decode(ifinfmsg, replies[0])["index"])
+
+    def links(self) -> list[LinkEntry]:
+        """Return every interface of the namespace, lo included."""
+        replies = self.query(_encode(ifinfmsg(), _GETLINK, _DUMP, []), "list the interfaces")
+        return [_read_link(_decode(ifinfmsg, reply)) for reply in replies]
+
+    def set_up(self, index: int) -> None:
+        """Bring an interface up."""
+        message = _encode(ifinfmsg(), _SETLINK, 0, [], index=index, flags=_IFF_UP, change=_IFF_UP)
+        self.request(message, f"bring interface {index} up")
+
+    def set_down(self, index: int) -> None:
+        """Take an interface down."""
+        message = _encode(ifinfmsg(), _SETLINK, 0, [], index=index, flags=0, change=_IFF_UP)
+        self.request(message, f"take interface {index} down")
+
+    def delete_link(self, index: int) -> None:
+        """Delete an interface; of a veth pair both ends go."""
+        self.request(_encode(ifinfmsg(), _DELLINK, 0, [], index=index), f"delete interface {index}")
+
+    def add_address(self, index: int, address: str, prefix_length: int) -> None:
+        """Give an interface an IPv4 or IPv6 address; IPv6 without duplicate detection."""
+        family = _family(address)
+        attributes: list[tuple[str, Any]] = [("IFA_LOCAL", address), ("IFA_ADDRESS", address)]
+        if family == _AF_INET6:
+            attributes.append(("IFA_FLAGS", 0x02))  # IFA_F_NODAD: a probe would spend the link's seed
+        message = _encode(
+            ifaddrmsg(), _NEWADDR, _CREATE_EXCLUSIVE, attributes,
+            family=family, index=index, prefixlen=prefix_length,
+        )  # fmt: skip
+        self.request(message, f"add the address {address}/{prefix_length} to interface {index}")
+
+    def add_neighbour(self, index: int, address: str, mac: str) -> None:
+        """Enter a neighbour for good, so that no ARP or ND ever crosses the link."""
+        message = _encode(
+            ndmsg(), _NEWNEIGH, _CREATE_EXCLUSIVE, [("NDA_DST", address), ("NDA_LLADDR", mac)],
+            family=_family(address), ifindex=index, state=_NUD_PERMANENT,
+        )  # fmt: skip
+        self.request(message, f"add the neighbour {address} at {mac} to interface {index}")
+
+    def add_route(
+        self, index: int, destination: str, prefix_length: int, gateway: str | None = None
+    ) -> None:
+        """Add a route; destination ``0.0.0.0`` with prefix length 0 is the default route."""
+        attributes: list[tuple[str, Any]] = [("RTA_OIF", index)]
+        if prefix_length:
+            attributes.append(("RTA_DST", destination))
+        if gateway:
+            attributes.append(("RTA_GATEWAY", gateway))
+        message = _encode(
+            rtmsg(), _NEWROUTE, _CREATE_EXCLUSIVE, attributes,
+            family=_family(destination), dst_len=prefix_length, table=_RT_TABLE_MAIN, proto=_RTPROT_STATIC,
+            scope=_RT_SCOPE_UNIVERSE if gateway else _RT_SCOPE_LINK, type=_RTN_UNICAST,
+        )  # fmt: skip
+        self.request(message, f"add the route to {destination}/{prefix_length} through interface {index}")
+
+    def qdisc_add(self, index: int, handle: int, parent: int, kind: str, options: bytes | None) -> None:
+        """Add a qdisc; refuses where the parent has one already.
+
+        Raises:
+            FeatureMissing: The kernel has no qdisc of this kind.
+        """
+        message = _qdisc_message(_NEWQDISC, _CREATE_EXCLUSIVE, index, handle, parent, kind, options)
+        self.request(message, f"add a {kind} qdisc to interface {index}")
+
+    def qdisc_change(self, index: int, handle: int, parent: int, kind: str, options: bytes) -> None:
+        """Change a qdisc in place; its packets stay in it."""
+        message = _qdisc_message(_NEWQDISC, _REPLACE, index, handle, parent, kind, options)
+        self.request(message, f"change the {kind} qdisc of interface {index}")
+
+    def qdisc_prebuilt_change(
+        self, index: int, handle: int, parent: int, kind: str, options: bytes
+    ) -> tuple[PrebuiltRequest, int]:
+        """Return a change kept as bytes, and the offset in them at which ``options`` begin."""
+        message = _qdisc_message(_NEWQDISC, _REPLACE, index, handle, parent, kind, options)
+        # TCA_OPTIONS is the last attribute, padded to four bytes.
+        offset = len(message) - ((len(options) + 3) & ~3)
+        return self.prebuild(message, f"change the {kind} qdisc of interface {index}"), offset
+
+    def qdisc_delete(self, index: int, handle: int, parent: int) -> None:
+        """Delete a qdisc and the packets in it."""
+        message = _qdisc_message(_DELQDISC, 0, index, handle, parent, None, None)
+        self.request(message, f"delete the qdisc {handle >> 16:x}: of interface {index}")
+
+    def qdisc_read(self, index: int, handle: int, parent: int) -> QdiscEntry:
+        """Return one qdisc as it is now.
+
+        Raises:
+            KernelError: There is none there (ENOENT).
+        """
+        attempt = f"read the qdisc {handle >> 16:x}: of interface {index}"
+        message = _qdisc_message(_GETQDISC, _ECHO, index, handle, parent, None, None)
+        for reply in self.query(message, attempt):
+            entry = _read_qdisc(_decode(_OpaqueTcmsg, reply))
+            if entry.handle == handle:
+                return entry
+        raise KernelError(attempt, errno.ENOENT)
+
+    def qdisc_dump(self, index: int) -> list[QdiscEntry]:
+        """Return every qdisc of an interface."""
+        replies = self.query(_qdisc_message(_GETQDISC, _DUMP, 0, 0, 0, None, None), "list the qdiscs")
+        messages = (_decode(_OpaqueTcmsg, reply) for reply in replies)
+        return [_read_qdisc(message) for message in messages if message["index"] == index]
+
+    def redirect(self, from_index: int, to_index: int) -> None:
+        """Send every packet that arrives at one interface out of another: a wire, without a bridge.
+
+        Raises:
+            FeatureMissing: The kernel lacks sch_ingress, cls_u32 or act_mirred.
+        """
+        self.qdisc_add(from_index, INGRESS_HANDLE, _TC_H_INGRESS, "ingress", None)
+        parameters = {"action": _TC_ACT_STOLEN, "eaction": _TCA_EGRESS_REDIR, "ifindex": to_index}
+        mirred = [
+            ("TCA_ACT_KIND", "mirred"),
+            ("TCA_ACT_OPTIONS", {"attrs": [("TCA_MIRRED_PARMS", parameters)]}),
+        ]
+        options = [
+            ("TCA_U32_ACT", {"attrs": [("TCA_ACT_PRIO_1", {"attrs": mirred})]}),
+            ("TCA_U32_SEL", {"keys": ["0x0/0x0+0"]}),
+        ]
+        message = _encode(
+            tcmsg(), _NEWTFILTER, _CREATE_EXCLUSIVE,
+            [("TCA_KIND", "u32"), ("TCA_OPTIONS", {"attrs": options})],
+            index=from_index, parent=INGRESS_HANDLE, info=_FILTER_PRIORITY | _ETH_P_ALL_NETWORK_ORDER,
+        )  # fmt: skip
+        self.request(message, f"redirect interface {from_index} to {to_index}")
+
+
+def _encode(
+    message: Any, request: int, request_flags: int, attributes: list[tuple[str, Any]], **fields: int
+) -> bytearray:
+    """Return a request as bytes: header, fixed fields, attributes."""
+    message["header"]["type"] = request
+    message["header"]["flags"] = _REQUEST_ACK | request_flags
+    message.update(fields)
+    message["attrs"] = attributes
+    message.encode()
+    data: bytearray = message.data
+    return data
+
+
+def _decode(message_class: Any, data: bytes) -> Any:
+    message = message_class(data)
+    message.decode()
+    return message
+
+
+def _family(address: str) -> int:
+    return _AF_INET6 if ":" in address else _AF_INET
+
+
+def _link_attributes(
+    name: str, netns_fd: int | None, mac: str | None, mtu: int, gso_max_segs: int | None
+) -> list[tuple[str, Any]]:
+    attributes: list[tuple[str, Any]] = [("IFLA_IFNAME", name), ("IFLA_MTU", mtu)]
+    if netns_fd is not None:
+        attributes.append(("IFLA_NET_NS_FD", netns_fd))
+    if mac is not None:
+        attributes.append(("IFLA_ADDRESS", mac))
+    if gso_max_segs is not None:
+        attributes.append(("IFLA_GSO_MAX_SEGS", gso_max_segs))
+    return attributes
+
+
+def _qdisc_message(
+    request: int, flags: int, index: int, handle: int, parent: int, kind: str | None, options: bytes | None
+) -> bytearray:
+    attributes: list[tuple[str, Any]] = []
+    if kind is not None:
+        attributes.append(("TCA_KIND", kind))
+    if options is not None:
+        attributes.append(("TCA_OPTIONS", options))
+    message = _OpaqueTcmsg()
+    if index:
+        return _encode(message, request, flags, attributes, index=index, handle=handle, parent=parent)
+    return _encode(message, request, flags, attributes)
+
+
+def _read_link(message: Any) -> LinkEntry:
+    return LinkEntry(
+        index=message["index"],
+        name=message.get_attr("IFLA_IFNAME") or "",
+        kind=message.get(("linkinfo", "kind")) or "",
+        mac=message.get_attr("IFLA_ADDRESS") or "",
+        mtu=message.get_attr("IFLA_MTU") or 0,
+        up=bool(message["flags"] & _IFF_UP),
+    )
+
+
+def _read_qdisc(message: Any) -> QdiscEntry:
+    statistics = message.get_attr("TCA_STATS") or {}
+    return QdiscEntry(
+        kind=message.get_attr("TCA_KIND") or "",
+        handle=message["handle"],
+        parent=message["parent"],
+        options=message.get_attr("TCA_OPTIONS") or b"",
+        sent_packets=statistics.get("packets", 0),
+        sent_bytes=statistics.get("bytes", 0),
+        dropped=statistics.get("drop", 0),
+        queued_packets=statistics.get("qlen", 0),
+    )

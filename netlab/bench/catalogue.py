@@ -1,0 +1,61 @@
+"""The figures that ``netlab bench`` knows: where each is measured, and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from msgspec import Struct
+
+from netlab.bench.figure import Figure
+
+__all__ = ["CATALOGUE", "Entry", "measure"]
+
+Say = Callable[[str], None]
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One figure, before it is measured.
+
+    Attributes:
+        about: What it compares, in a line.
+        where: ``module:function`` within ``netlab.bench``; the function takes ``say`` and returns a Figure.
+        needs_netem: True when it must run on a kernel with netem (the guest's where the host has none).
+    """
+
+    about: str
+    where: str
+    needs_netem: bool = False
+
+
+CATALOGUE: dict[str, Entry] = {
+    "change-vs-tc": Entry(
+        about="one link change by the hot path against a tc subprocess", where="change:change_vs_tc"
+    ),
+    "change-vs-floor": Entry(
+        about="the same against a bare send+recv of the same bytes", where="change:change_vs_floor"
+    ),
+    "lab-vs-iproute": Entry(
+        about="a two-host lab up and down against the same by ip and tc", where="lab_cost:lab_vs_iproute"
+    ),
+    "rtt-vs-socket": Entry(
+        about="observation -> action round trip against a bare socket ping-pong", where="round_trip:rtt_vs_socket"
+    ),
+    "loop-50": Entry(about="ticks over 2 ms late at 50 Hz, parallel labs", where="loops:loop_50"),
+    "loop-500": Entry(about="ticks over 2 ms late at 500 Hz", where="loops:loop_500"),
+    "guest-boot": Entry(about="netlab guest run -- true", where="commands:guest_boot"),
+    "help-time": Entry(about="netlab --help against python -c pass", where="commands:help_time"),
+    "protocol": Entry(
+        about="CartPole over wifi-degraded: newest observation, and scheduled with prediction",
+        where="protocol:protocol",
+        needs_netem=True,
+    ),
+}
+
+
+def measure(name: str, say: Say) -> Figure:
+    """Measure one figure on this kernel."""
+    module, _, function = CATALOGUE[name].where.partition(":")
+    figure = getattr(import_module(f"netlab.bench.{module}"), function)(say)
+    assert isinstance(figure, Figure)
+    return figure

@@ -1,0 +1,90 @@
+"""``netlab bench``: the figures, measured here and now."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import click
+
+from netlab.cli.command import NetlabCommand, echo_json
+
+__all__ = ["bench"]
+
+
+@click.command(cls=NetlabCommand)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--list", "list_only", is_flag=True, help="List the figures and leave.")
+@click.pass_context
+def bench(ctx: click.Context, names: tuple[str, ...], as_json: bool, list_only: bool) -> None:
+    """Measure netlab's figures: each a ratio or a count within one run, in real time.
+
+    A figure that needs netem is measured in the guest kernel where this one has none. Exit status 1 when a
+    target is missed.
+
+    \b
+    Example:
+      netlab bench
+      netlab bench help-time guest-boot --json
+    """  # noqa: D301
+    from netlab.bench.catalogue import CATALOGUE
+    from netlab.engine import machine
+
+    if list_only:
+        for name, entry in CATALOGUE.items():
+            click.echo(f"{name:16} {entry.about}")
+        return
+    unknown = [name for name in names if name not in CATALOGUE]
+    if unknown:
+        raise click.BadParameter(f"no figure {unknown[0]!r}; there are: {', '.join(CATALOGUE)}", param_hint="NAME")
+    figures = [_measure(name) for name in (names or CATALOGUE)]
+    if as_json:
+        echo_json({"figures": figures, "machine": machine()})
+    else:
+        _print_table(figures)
+    ctx.exit(0 if all(figure["holds"] for figure in figures) else 1)
+
+
+def _measure(name: str) -> dict[str, Any]:
+    """Measure one figure here, or in the guest where it needs a netem that this kernel lacks."""
+    import msgspec
+
+    from netlab.bench.catalogue import CATALOGUE, measure
+    from netlab.engine import host_netem_problem, inside_guest
+
+    click.echo(f"netlab: measuring {name}: {CATALOGUE[name].about}", err=True)
+    if CATALOGUE[name].needs_netem and not inside_guest() and host_netem_problem() is not None:
+        return _measure_in_guest(name)
+    figure: dict[str, Any] = msgspec.to_builtins(measure(name, lambda text: click.echo(f"netlab: {text}", err=True)))
+    return figure
+
+
+def _measure_in_guest(name: str) -> dict[str, Any]:
+    from netlab.errors import LabError
+
+    command = [sys.executable, "-m", "netlab", "bench", name, "--json", "--on", "guest"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+    try:
+        figure: dict[str, Any] = json.loads(done.stdout)["figures"][0]
+    except (ValueError, LookupError):
+        raise LabError(f"netlab bench {name} in the guest gave no figure", done.returncode) from None
+    return figure
+
+
+def _print_table(figures: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="netlab bench")
+    for heading in ("figure", "value", "target", "", "n", "spread", "note"):
+        table.add_column(heading, justify="right" if heading in ("value", "n") else "left", overflow="fold")
+    for figure in figures:
+        value = "-" if figure["value"] is None else f"{figure['value']:.3g} {figure['unit']}"
+        mark = "[green]holds[/]" if figure["holds"] else "[red]missed[/]"
+        table.add_row(
+            figure["name"], value, figure["target"], mark, str(figure["n"]), figure["spread"], figure["note"]
+        )
+    Console().print(table)

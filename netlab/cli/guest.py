@@ -1,0 +1,111 @@
+"""``netlab guest``: a Linux kernel of our own, run as an ordinary process."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import click
+
+from netlab.cli.command import NetlabCommand, echo_json
+from netlab.cli.types import DURATION, SIZE
+
+__all__ = ["guest"]
+
+
+@click.group()
+def guest() -> None:
+    """Fetch, list and use guest kernels."""
+
+
+@guest.command(cls=NetlabCommand)
+@click.option("--if-needed", is_flag=True, help="Do nothing where this kernel has netem, or a guest is there.")
+@click.option("--again", is_flag=True, help="Fetch even if a guest kernel is there already.")
+def fetch(if_needed: bool, again: bool) -> None:
+    """Fetch a ready-made guest kernel from Debian's archive, signature checked.
+
+    Nothing is installed and no source is added to the system: the kernel goes into the user's cache.
+
+    \b
+    Example:
+      netlab guest fetch
+    """  # noqa: D301
+    from netlab.engine import host_netem_problem, inside_guest
+    from netlab.namespaces.guest.fetch import fetch_guest_kernel
+    from netlab.namespaces.guest.installed import default_guest_kernel, guest_cache
+
+    if if_needed and (inside_guest() or host_netem_problem() is None):
+        click.echo("netlab: this kernel has netem, no guest is needed", err=True)
+        return
+    there = default_guest_kernel()
+    if there is not None and not again:
+        click.echo(f"netlab: guest kernel {there.release} is there already", err=True)
+        return
+    kernel = fetch_guest_kernel(guest_cache(), lambda text: click.echo(f"netlab: {text}", err=True))
+    click.echo(f"netlab: guest kernel {kernel.release} is ready (sha256 {kernel.sha256[:16]}...)", err=True)
+
+
+@guest.command("list", cls=NetlabCommand)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def list_(as_json: bool) -> None:
+    """List the guest kernels in the cache.
+
+    \b
+    Example:
+      netlab guest list
+    """  # noqa: D301
+    from netlab.namespaces.guest.installed import guest_cache, list_guest_kernels
+
+    kernels = list_guest_kernels(guest_cache())
+    if as_json:
+        echo_json(
+            [
+                {
+                    "release": kernel.release,
+                    "sha256": kernel.sha256,
+                    "path": str(kernel.path),
+                    "time_travel": kernel.time_travel,
+                    "problem": kernel.problem,
+                }
+                for kernel in kernels
+            ]
+        )
+        return
+    if not kernels:
+        click.echo("no guest kernel yet: netlab guest fetch", err=True)
+    for kernel in kernels:
+        clock = "real and virtual time" if kernel.time_travel else "real time"
+        click.echo(f"{kernel.release}  sha256:{kernel.sha256[:16]}  {clock}  {kernel.path}  {kernel.problem}".rstrip())
+
+
+@guest.command(cls=NetlabCommand, context_settings={"ignore_unknown_options": True})
+@click.option("--memory", type=SIZE, default="1GiB", show_default=True, help="Memory of the guest.")
+@click.option("--timeout", "timeout_s", type=DURATION, default=None, help="End the guest after this long (status 124).")
+@click.option("--cpu", type=click.IntRange(min=0), default=None, help="CPU to pin the guest to.")
+@click.option("--writable", multiple=True, type=click.Path(exists=True, file_okay=False), help="A folder more that the guest may write to.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(memory: int, timeout_s: float | None, cpu: int | None, writable: tuple[str, ...], command: tuple[str, ...]) -> None:
+    """Run COMMAND inside the guest kernel: same folder, environment, output, exit status.
+
+    Inside, one is root, with network namespaces and netem; files are this machine's own. The working folder
+    and the temporary folders can be written to, the rest (as root) only read.
+
+    \b
+    Example:
+      netlab guest run -- uname -r
+      netlab guest run -- tc qdisc add dev lo root netem delay 10ms
+    """  # noqa: D301
+    from netlab.engine import guest_kernel
+    from netlab.namespaces.guest.launcher import run_in_guest
+
+    program = shutil.which(command[0]) or command[0]
+    sys.exit(
+        run_in_guest(
+            [program, *command[1:]],
+            kernel=guest_kernel(lambda text: click.echo(f"netlab: {text}", err=True)),
+            memory_bytes=memory,
+            timeout_s=timeout_s,
+            cpu=cpu,
+            writable=writable,
+        )
+    )

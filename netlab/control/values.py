@@ -1,0 +1,137 @@
+"""ValueCodec: one value of a Space as raw little-endian bytes and back.
+
+A discrete value is a Python int, a box an array ``[*shape]``. Everything that comes from a peer passes here:
+size, finiteness and bounds are checked before a value is handed on.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netlab.errors import LocalProtocolError, RemoteProtocolError, SpecError
+from netlab.messages import MAX_PAYLOAD_BYTES, Space
+
+__all__ = ["Value", "ValueCodec"]
+
+Value = int | NDArray[Any]
+"""An action or an observation: an int of a discrete space, an array of a box."""
+
+_SMALL = 64
+"""Up to here a check over Python floats is faster than one over an array."""
+
+
+class ValueCodec:
+    """Turn values of one space into bytes and back.
+
+    Args:
+        space: What the values look like.
+
+    Raises:
+        SpecError: The space contradicts itself.
+    """
+
+    def __init__(self, space: Space) -> None:
+        _check_space(space)
+        self.space = space
+        self.nbytes = space.nbytes
+        self._dtype = np.dtype(space.dtype).newbyteorder("<")
+        self._discrete = space.kind == "discrete"
+        self._is_float = self._dtype.kind == "f"
+        self._low = np.asarray(space.low, dtype=np.float64) if space.low else None
+        self._high = np.asarray(space.high, dtype=np.float64) if space.high else None
+
+    def encode(self, value: object) -> bytes:
+        """Return the bytes of one value.
+
+        Args:
+            value: An int (anything with ``__index__``) for a discrete space, an array ``[*shape]`` for a box.
+
+        Raises:
+            LocalProtocolError: Our own side offers a value that is not of this space.
+        """
+        try:
+            array = np.asarray(value).astype(self._dtype, casting="same_kind")
+        except (TypeError, ValueError) as error:
+            raise self._not_ours(value) from error
+        if array.shape != self.space.shape or self._fault(array.reshape(1, -1)):
+            raise self._not_ours(value)
+        return array.tobytes()
+
+    def decode(self, data: bytes) -> Value:
+        """Return the one value that these bytes hold.
+
+        Raises:
+            RemoteProtocolError: Wrong size, not finite or out of bounds.
+        """
+        return self.decode_many(data, 1)[0]
+
+    def decode_many(self, data: bytes, count: int) -> list[Value]:
+        """Return ``count`` values laid one after another.
+
+        Raises:
+            RemoteProtocolError: Wrong size, not finite or out of bounds.
+        """
+        if len(data) != count * self.nbytes:
+            raise RemoteProtocolError(
+                f"{count} value(s) of a {self.space.kind} space in {len(data)} bytes:"
+                f" must be {count * self.nbytes}"
+            )
+        array = np.frombuffer(data, self._dtype)
+        fault = self._fault(array.reshape(count, -1))
+        if fault:
+            raise RemoteProtocolError(fault)
+        if self._discrete:
+            values: list[Value] = array.tolist()
+            return values
+        if count == 1:
+            return [array.reshape(self.space.shape)]
+        return list(array.reshape(count, *self.space.shape))
+
+    def _fault(self, rows: NDArray[Any]) -> str:
+        """Return what is wrong with values ``[count, items]``, or nothing."""
+        if self._discrete:
+            top = self.space.n
+            if not all(0 <= value < top for value in rows.ravel().tolist()):
+                return f"discrete value outside 0 .. {top - 1}"
+            return ""
+        if self._is_float and not _all_finite(rows):
+            return "value is not finite"
+        if self._low is not None and bool((rows < self._low).any()):
+            return "value below its lower bound"
+        if self._high is not None and bool((rows > self._high).any()):
+            return "value above its upper bound"
+        return ""
+
+    def _not_ours(self, value: object) -> LocalProtocolError:
+        space = self.space
+        what = f"0 .. {space.n - 1}" if self._discrete else f"{space.dtype}{list(space.shape)} within bounds"
+        return LocalProtocolError(f"{value!r:.200} is not a value of the {space.kind} space: must be {what}")
+
+
+def _all_finite(array: NDArray[Any]) -> bool:
+    if array.size <= _SMALL:
+        return all(map(math.isfinite, array.ravel().tolist()))
+    return bool(np.isfinite(array).all())
+
+
+def _check_space(space: Space) -> None:
+    items = math.prod(space.shape)
+    if space.kind == "discrete":
+        if space.n < 1 or space.shape or space.low or space.high or space.dtype.startswith("float"):
+            raise SpecError(
+                "a discrete space has n >= 1, an integer dtype, no shape and no bounds", key="space"
+            )
+        return
+    if space.n or not space.shape:
+        raise SpecError("a box has a shape and no n", key="space")
+    if space.nbytes > MAX_PAYLOAD_BYTES:
+        raise SpecError(f"a box of {space.nbytes} bytes: at most {MAX_PAYLOAD_BYTES}", key="space")
+    for name, bounds in (("low", space.low), ("high", space.high)):
+        if bounds and len(bounds) != items:
+            raise SpecError(f"{len(bounds)} bounds for a box of {items} items", key=f"space.{name}")
+        if any(math.isnan(bound) for bound in bounds):
+            raise SpecError("a bound is NaN", key=f"space.{name}")

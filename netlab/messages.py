@@ -1,0 +1,197 @@
+"""The typed messages of the tick protocol: what the two services say to each other.
+
+Ground: standard library and msgspec only. How a message becomes bytes is ``netlab.wire``'s business; what
+it means to play one out is ``netlab.control``'s.
+
+::
+
+    edge (environment)                                   remote (policy)
+        Hello(run, task, horizon)  ------------------>   may this edge be served?
+                                   <------------------   Welcome(policy)  |  Goodbye(reason)
+        Observation(tick k)        ------------------>   decide
+                                   <------------------   Action(based on k, for ticks k+1 ..)
+        Goodbye(reason)            ------------------>
+
+Arrays travel as raw little-endian bytes; shape and dtype are agreed once, in the Hello's Task, so that a
+receiver knows each message's exact size before it looks inside.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+__all__ = [
+    "PROTOCOL_VERSION",
+    "Action",
+    "Goodbye",
+    "Heartbeat",
+    "Hello",
+    "Message",
+    "Observation",
+    "Space",
+    "TaskDescription",
+    "Welcome",
+]
+
+PROTOCOL_VERSION = 1
+"""Changes when an older peer could no longer understand us."""
+
+MAX_PAYLOAD_BYTES = 1 << 20
+MAX_ACTIONS = 256
+HISTORY_TICKS = 64
+
+# msgspec takes no bound past 63 bits; MessagePack itself has no integer above 2**64 - 1.
+UInt64 = Annotated[int, Meta(ge=0)]
+Tick = Annotated[int, Meta(ge=0, le=2**62)]
+ShortText = Annotated[str, Meta(max_length=200)]
+
+_ITEM_BYTES = {"int32": 4, "int64": 8, "uint8": 1, "float32": 4, "float64": 8}
+
+
+class Space(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an observation or an action looks like; the wire's view of a Gymnasium space.
+
+    Attributes:
+        kind: ``discrete`` (an integer 0 .. n-1) or ``box`` (an array between bounds).
+        dtype: Element type on the wire, little-endian.
+        shape: Shape of a box; empty for a discrete space.
+        n: Number of values of a discrete space; 0 for a box.
+        low: Lower bounds of a box, flattened; empty where unbounded.
+        high: Upper bounds of a box, flattened; empty where unbounded.
+    """
+
+    kind: Literal["discrete", "box"]
+    dtype: Literal["int32", "int64", "uint8", "float32", "float64"]
+    shape: Annotated[tuple[Annotated[int, Meta(ge=1, le=2**20)], ...], Meta(max_length=4)] = ()
+    n: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
+    low: Annotated[tuple[float, ...], Meta(max_length=4096)] = ()
+    high: Annotated[tuple[float, ...], Meta(max_length=4096)] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Return the size of one value in bytes."""
+        return math.prod(self.shape) * _ITEM_BYTES[self.dtype]
+
+
+class TaskDescription(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the edge does, as far as a policy must know it.
+
+    Attributes:
+        name: The task's name, for example ``CartPole-v1``.
+        rate_hz: Ticks a second.
+        observation: Space of an observation's payload.
+        action: Space of one action.
+    """
+
+    name: ShortText
+    rate_hz: Annotated[float, Meta(gt=0, le=100_000)]
+    observation: Space
+    action: Space
+
+
+class Hello(Struct, frozen=True, kw_only=True, tag="hello", forbid_unknown_fields=True):
+    """The edge's first message.
+
+    Attributes:
+        protocol: ``PROTOCOL_VERSION`` of the sender.
+        version: netlab's version, for the error message.
+        run: Identity of the run: random, new each time a service starts.
+        task: What is controlled.
+        horizon_ticks: D: a decision on the observation of tick k is for tick k+D, and each action message
+            repeats the last D decisions. 1 means "play the newest".
+    """
+
+    protocol: Annotated[int, Meta(ge=0, le=65535)]
+    version: ShortText
+    run: UInt64
+    task: TaskDescription
+    horizon_ticks: Annotated[int, Meta(ge=1, le=MAX_ACTIONS)]
+
+
+class Welcome(Struct, frozen=True, kw_only=True, tag="welcome", forbid_unknown_fields=True):
+    """The remote's consent.
+
+    Attributes:
+        protocol: ``PROTOCOL_VERSION`` of the sender.
+        version: netlab's version.
+        policy: Name of the policy that will decide.
+    """
+
+    protocol: Annotated[int, Meta(ge=0, le=65535)]
+    version: ShortText
+    policy: ShortText
+
+
+class Goodbye(Struct, frozen=True, kw_only=True, tag="goodbye", forbid_unknown_fields=True):
+    """Either side's last message.
+
+    Attributes:
+        reason: Why, in words for a person.
+        refused: True when the session is refused (a retry would be refused again).
+    """
+
+    reason: Annotated[str, Meta(max_length=1000)]
+    refused: bool = False
+
+
+class Heartbeat(Struct, frozen=True, tag="heartbeat", array_like=True, forbid_unknown_fields=True):
+    """A sign of life when there is nothing else to say.
+
+    Attributes:
+        count: How many heartbeats this side has sent.
+    """
+
+    count: UInt64
+
+
+class Observation(Struct, frozen=True, tag="obs", array_like=True, forbid_unknown_fields=True):
+    """What the edge saw at the start of a tick, and what it has done and measured.
+
+    Attributes:
+        run: The run it belongs to.
+        episode: Episode number, counted from 0 within the run.
+        tick: Edge tick; never restarts within a run.
+        payload: The observation, raw bytes of the task's observation space.
+        last_action: The action applied at ``tick - 1``, raw bytes of the action space; empty at an
+            episode's first tick and where the tick fell back to the task's neutral action.
+        played: Bit i is set when tick ``tick - 1 - i`` played a remote action, clear when it fell back.
+        history_ticks: How many bits of ``played`` are valid (ticks of this episode, at most 64).
+        newest_age_ticks: ``tick`` minus the highest ``obs_tick`` received in this episode; -1 before the first.
+        loss_seen: Share of the last observations' answers that never came, 0 .. 1.
+    """
+
+    run: UInt64
+    episode: UInt64
+    tick: Tick
+    payload: Annotated[bytes, Meta(max_length=MAX_PAYLOAD_BYTES)]
+    last_action: Annotated[bytes, Meta(max_length=MAX_PAYLOAD_BYTES)]
+    played: UInt64
+    history_ticks: Annotated[int, Meta(ge=0, le=HISTORY_TICKS)]
+    newest_age_ticks: Annotated[int, Meta(ge=-1, le=2**62)]
+    loss_seen: Annotated[float, Meta(ge=0.0, le=1.0)]
+
+
+class Action(Struct, frozen=True, tag="act", array_like=True, forbid_unknown_fields=True):
+    """Decisions for consecutive ticks.
+
+    Attributes:
+        run: The run it belongs to.
+        episode: The episode it belongs to.
+        obs_tick: Tick of the observation it is based on; for one target tick the higher one wins.
+        first_target_tick: Tick that ``actions[0]`` is for.
+        n: How many actions.
+        actions: ``n`` actions, one after another, raw bytes of the action space.
+    """
+
+    run: UInt64
+    episode: UInt64
+    obs_tick: Tick
+    first_target_tick: Tick
+    n: Annotated[int, Meta(ge=1, le=MAX_ACTIONS)]
+    actions: Annotated[bytes, Meta(max_length=MAX_PAYLOAD_BYTES)]
+
+
+Message = Hello | Welcome | Goodbye | Heartbeat | Observation | Action

@@ -1,0 +1,1 @@
+"""Wire: typed messages as bytes, authenticated channels and sessions. Knows no policy and no environment."""

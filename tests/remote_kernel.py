@@ -1,0 +1,113 @@
+"""Runs kernel tests inside the guest kernel and reports them here as if they had run here.
+
+::
+
+    pytest (host) --starts--> netlab guest run -- pytest --on host IDS (guest)
+         ^                                    |
+         `---- one JSON line a report --------'   a plain file: the guest's writes are seen at once
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GUEST_BUDGET_S = 2400
+POLL_S = 0.1
+
+
+class ReportFile:
+    """Inside the guest: writes each test report as one line of JSON."""
+
+    def __init__(self, config: pytest.Config, path: Path) -> None:
+        self._config = config
+        self._file = path.open("a", encoding="utf-8")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        self._file.write(json.dumps(data) + "\n")
+        self._file.flush()
+
+    def pytest_unconfigure(self) -> None:
+        self._file.close()
+
+
+class GuestRun:
+    """On the host: starts the guest with all kernel tests, then reports each as its lines arrive."""
+
+    def __init__(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        self._config = config
+        self._folder = tempfile.TemporaryDirectory(prefix="netlab-tests-")
+        folder = Path(self._folder.name)
+        self._reports_path = folder / "reports.jsonl"
+        self._reports_path.touch()
+        self._output_path = folder / "output.txt"
+        self._read_bytes = 0
+        self._reports: dict[str, list[dict[str, Any]]] = {}
+        command = [sys.executable, "-m", "netlab", "guest", "run", "--timeout", f"{GUEST_BUDGET_S}s", "--",
+                   sys.executable, "-m", "pytest", "--on", "host", "-p", "no:cacheprovider", "-q",
+                   *(item.nodeid for item in items)]  # fmt: skip
+        environment = dict(os.environ, NETLAB_TEST_REPORTS=str(self._reports_path))
+        with self._output_path.open("wb") as output:
+            self._process = subprocess.Popen(
+                command,
+                cwd=config.rootpath,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+        if item.get_closest_marker("kernel") is None:
+            return None
+        hook = item.ihook
+        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for data in self._wait_for(item.nodeid):
+            report = self._config.hook.pytest_report_from_serializable(config=self._config, data=data)
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    def _wait_for(self, nodeid: str) -> list[dict[str, Any]]:
+        """Return the reports of one test: setup, call, teardown."""
+        while True:
+            ended = self._process.poll() is not None
+            self._read_reports()
+            reports = self._reports.get(nodeid, [])
+            if reports and reports[-1]["when"] == "teardown":
+                return reports
+            if ended:
+                raise pytest.fail.Exception(
+                    f"the guest ended ({self._process.returncode}) before {nodeid}:\n{self._output_tail()}",
+                    pytrace=False,
+                )
+            time.sleep(POLL_S)
+
+    def _read_reports(self) -> None:
+        with self._reports_path.open("rb") as file:
+            file.seek(self._read_bytes)
+            new = file.read()
+        complete = new[: new.rfind(b"\n") + 1]
+        self._read_bytes += len(complete)
+        for line in complete.splitlines():
+            data = json.loads(line)
+            self._reports.setdefault(data["nodeid"], []).append(data)
+
+    def _output_tail(self) -> str:
+        return "\n".join(self._output_path.read_text(errors="replace").splitlines()[-30:])
+
+    def pytest_unconfigure(self) -> None:
+        if self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait(30)
+        self._folder.cleanup()

@@ -1,0 +1,1 @@
+"""Traces: what a link is asked to be: profiles, schedules, measured series. Pure; knows no kernel."""
