@@ -5,38 +5,33 @@ lock of netlab is copied into a lab. It must not know what a lab or a link is: i
 
 ::
 
-    netlab                                       lab's PID namespace
-    PidSpace --start, signal------> socket ----> Keeper (pid 1) --fork, setns, exec--> process, its children ...
-             <--ready, pid, status-        <----        `- end of file: exit; the kernel kills the whole namespace
+    netlab                               lab's PID namespace
+    PidSpace --start, signal--> socket --> Keeper (pid 1) --fork, setns, exec--> process, its children ...
+             <-ready, pid, status--          `- end of file: exit; the kernel ends the whole namespace
 
 Two lines of defence against a netlab that dies: end of file on the socket, and the parent-death signal for
 the case that a forked copy of netlab holds the socket open. Its race (the parent ended before we asked for
 the signal) is closed by ``go``: only a living parent can send it after our ``ready``.
 Children need no parent-death signal: when pid 1 ends, the kernel ends every process of the namespace.
-
-Frames on the socket: length (u32), then JSON; descriptors ride on the first byte; bytes as latin-1 text.
 """
 
 from __future__ import annotations
 
-import array
 import contextlib
 import errno
-import json
 import os
 import select
 import signal
 import socket
 import struct
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from netlab.namespaces.keeper_frame import receive_frame, send_frame
 from netlab.namespaces.syscalls import (
     CLONE_NEWNET,
     CLONE_NEWNS,
-    MNT_DETACH,
     MS_BIND,
     MS_NODEV,
     MS_NOEXEC,
@@ -46,28 +41,18 @@ from netlab.namespaces.syscalls import (
     die_with_parent_thread,
     mount,
     setns,
-    umount,
     unshare,
 )
 
-__all__ = ["MAX_FRAME_BYTES", "FrameError", "keeper_command", "receive_frame", "send_frame"]
+__all__ = ["keeper_command"]
 
-MAX_FRAME_BYTES = 8 << 20
-"""More than the kernel takes as arguments and environment of one program."""
-MAX_DESCRIPTORS = 4
 _GO_TIMEOUT_MS = 10_000
-_LENGTH = struct.Struct("=I")
 _ERRNO = struct.Struct("=i")
-_CREDENTIALS = struct.Struct("=iII")
 _VIRTUAL = MS_NOSUID | MS_NODEV | MS_NOEXEC
 _BOOT = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "import sys; sys.path.append(sys.argv[1]); "
     "from netlab.namespaces.keeper import run; run(int(sys.argv[2]))"
 )
-
-
-class FrameError(Exception):
-    """Raised when the other side of the socket sends what is no frame."""
 
 
 def keeper_command(socket_fd: int) -> list[str]:
@@ -77,74 +62,6 @@ def keeper_command(socket_fd: int) -> list[str]:
     # The folder that holds the netlab package: an isolated interpreter without site cannot find it itself.
     folder = str(Path(netlab.__file__).resolve().parent.parent)
     return [sys.executable, "-IS", "-c", _BOOT, folder, str(socket_fd)]
-
-
-def send_frame(
-    link: socket.socket, message: dict[str, Any], descriptors: Sequence[int] = (), pid: int | None = None
-) -> None:
-    """Send one frame.
-
-    Args:
-        link: A connected stream socket of the unix family.
-        message: What JSON can say.
-        descriptors: Duplicated into the receiver.
-        pid: A process of ours whose number the kernel translates for the receiver.
-
-    Raises:
-        FrameError: Longer than a frame may be.
-        OSError: The other side is gone.
-    """
-    body = json.dumps(message, separators=(",", ":")).encode("ascii")
-    if len(body) > MAX_FRAME_BYTES:
-        raise FrameError(f"a frame of {len(body)} bytes: at most {MAX_FRAME_BYTES}")
-    ancillary: list[tuple[int, int, Any]] = []
-    if descriptors:
-        ancillary.append((socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors)))
-    if pid is not None:
-        credentials = _CREDENTIALS.pack(pid, os.geteuid(), os.getegid())
-        ancillary.append((socket.SOL_SOCKET, socket.SCM_CREDENTIALS, credentials))
-    link.sendmsg([_LENGTH.pack(len(body))], ancillary)
-    link.sendall(body)
-
-
-def receive_frame(link: socket.socket) -> tuple[dict[str, Any], list[int], int | None] | None:
-    """Receive one frame: the message, its descriptors (close-on-exec), the sender's pid as seen from here.
-
-    Returns:
-        None at end of file.
-
-    Raises:
-        FrameError: What came is no frame.
-        OSError: The socket failed.
-    """
-    space = socket.CMSG_SPACE(4 * MAX_DESCRIPTORS) + socket.CMSG_SPACE(_CREDENTIALS.size)
-    head, ancillary, _, _ = link.recvmsg(_LENGTH.size, space, socket.MSG_CMSG_CLOEXEC)
-    descriptors, pid = array.array("i"), None
-    for level, kind, data in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            descriptors.frombytes(data[: len(data) // 4 * 4])
-        elif level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
-            pid = _CREDENTIALS.unpack(data)[0]
-    if not head:
-        return None
-    head += _receive_exactly(link, _LENGTH.size - len(head))
-    length = _LENGTH.unpack(head)[0]
-    if length > MAX_FRAME_BYTES:
-        raise FrameError(f"a frame of {length} bytes: at most {MAX_FRAME_BYTES}")
-    message = json.loads(_receive_exactly(link, length))
-    if not isinstance(message, dict):
-        raise FrameError("a frame that is no object")
-    return message, descriptors.tolist(), pid
-
-
-def _receive_exactly(link: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        piece = link.recv(size - len(data))
-        if not piece:
-            raise FrameError("the socket ended within a frame")
-        data += piece
-    return data
 
 
 class _Child:
@@ -205,7 +122,7 @@ class Keeper:
         except OSError as error:
             os.close(report)
             os.close(report_end)
-            send_frame(self._link, {"id": request["id"], "failed": error.errno, "stage": "fork"})
+            send_frame(self._link, {"id": request["id"], "failed": error.errno, "stage": " (fork)"})
             return
         if pid == 0:
             _become(request, descriptors, report_end)
@@ -264,22 +181,22 @@ class Keeper:
 
 def _become(request: dict[str, Any], descriptors: list[int], report_fd: int) -> NoReturn:
     """Turn this forked child into the program that was asked for; never returns."""
-    stage = "prepare"
+    stage = " (prepare)"
     try:
         signal.set_wakeup_fd(-1)
         if request["session"]:
             os.setsid()
         namespace_fd, *standard = descriptors
-        stage = "enter the host"
+        stage = " (enter the host)"
         setns(namespace_fd, CLONE_NEWNET)
         unshare(CLONE_NEWNS)
         _mount_sys()
-        stage = "open its streams"
+        stage = " (open its streams)"
         for number, fd in enumerate(standard):
             os.dup2(fd, number)
-        stage = "change the folder"
+        stage = f" (change to the folder {request['cwd']})"
         os.chdir(_bytes(request["cwd"]))
-        stage = "start it"
+        stage = ""
         arguments = [_bytes(argument) for argument in request["argv"]]
         environment = {_bytes(name): _bytes(value) for name, value in request["env"].items()}
         _reset_signals(frozenset(request["ignore"]))
@@ -287,7 +204,9 @@ def _become(request: dict[str, Any], descriptors: list[int], report_fd: int) -> 
     except OSError as error:
         os.write(report_fd, _ERRNO.pack(error.errno or 0) + stage.encode("latin-1"))
     except BaseException as error:
-        os.write(report_fd, _ERRNO.pack(errno.EINVAL) + f"{stage} ({error!r})"[:500].encode("latin-1", "replace"))
+        os.write(
+            report_fd, _ERRNO.pack(errno.EINVAL) + f"{stage} ({error!r})"[:500].encode("latin-1", "replace")
+        )
     finally:
         os._exit(127)
 
@@ -315,7 +234,11 @@ def _mount_sys() -> None:
 
 
 def _mount_proc() -> bool:
-    """Show the lab's processes in /proc; False where the kernel does not let us (a container's masked /proc)."""
+    """Show the lab's processes alone in /proc.
+
+    Returns:
+        False where the kernel does not let us: an ordinary container, whose /proc is masked in places.
+    """
     unshare(CLONE_NEWNS)
     mount("none", "/", "", MS_REC | MS_SLAVE)  # what happens outside is seen, what happens here stays here
     try:
@@ -334,6 +257,7 @@ def run(socket_fd: int) -> NoReturn:
     link = socket.socket(fileno=socket_fd)
     link.set_inheritable(False)
     die_with_parent_thread()
+    os.chdir("/")  # hold no folder of the user's
     try:
         send_frame(link, {"ready": True, "proc": _mount_proc()})
     except OSError as error:

@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from netlab.errors import KernelError, PrivilegeError
+from netlab.namespaces.netlink_ack import refusal
 from netlab.namespaces.syscalls import CLONE_NEWNET, setns, unshare
 
 __all__ = ["Namespace"]
@@ -63,24 +64,40 @@ class Namespace:
             PrivilegeError: The caller may not make namespaces.
             KernelError: The kernel has no room for another, or does not let us switch IPv6 off.
         """
+        return cls.create_with(label, lambda: None)[0]
+
+    @classmethod
+    def create_with(cls, label: str, function: Callable[[], T]) -> tuple[Self, T]:
+        """Make a namespace and run a function inside it at once: one thread for both.
+
+        Returns:
+            The namespace, and what the function returned.
+
+        Raises:
+            PrivilegeError: The caller may not make namespaces.
+            KernelError: The kernel has no room for another, or does not let us switch IPv6 off.
+            BaseException: Whatever the function raises.
+        """
         made: list[int] = []
 
-        def work() -> None:
-            unshare(CLONE_NEWNET)
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as inside:
-                _switch_ipv6_off()
-                fcntl.ioctl(inside, _SIOCSIFFLAGS, _INTERFACE_FLAGS.pack(b"lo", _IFF_UP))
-                made.append(fcntl.ioctl(inside, _SIOCGSKNS))  # close-on-exec is set by the kernel
+        def work() -> T:
+            try:
+                unshare(CLONE_NEWNET)
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as inside:
+                    _switch_ipv6_off()
+                    fcntl.ioctl(inside, _SIOCSIFFLAGS, _INTERFACE_FLAGS.pack(b"lo", _IFF_UP))
+                    made.append(fcntl.ioctl(inside, _SIOCGSKNS))  # close-on-exec is set by the kernel
+            except OSError as error:
+                raise _refusal(f"make the network namespace of {label}", error) from error
+            return function()
 
         try:
-            _in_thread(work)
-        except OSError as error:
-            raise _refusal(f"make the network namespace of {label}", error) from error
+            result = _in_thread(work)
         except BaseException:
             for fd in made:
                 os.close(fd)
             raise
-        return cls(made[0], label)
+        return cls(made[0], label), result
 
     @property
     def fd(self) -> int:
@@ -164,12 +181,12 @@ def _switch_ipv6_off() -> None:
 def _refusal(attempt: str, error: OSError) -> KernelError:
     number = error.errno or 0
     if number == errno.EROFS:
-        hint = "/proc/sys is read-only, as in a container without --privileged: start it with that, or use --on guest"
+        hint = "/proc/sys is read-only here: start the container with --privileged, or use --on guest"
         return PrivilegeError(attempt, number, f"{error.filename} is read-only", hint)
     if number in (errno.EPERM, errno.EACCES):
-        hint = "run as root (sudo), or under `unshare --user --map-root-user` where allowed, or with --on guest"
+        hint = "run as root (sudo), or under `unshare --user --map-root-user`, or use --on guest"
         return PrivilegeError(attempt, number, hint=hint)
     if number == errno.ENOSPC:
         hint = "close other labs, or raise /proc/sys/user/max_net_namespaces"
         return KernelError(attempt, number, "the limit of network namespaces is reached", hint)
-    return KernelError(attempt, number)
+    return refusal(attempt, number)

@@ -1,4 +1,4 @@
-"""What the kernel answers on a netlink socket: cut datagrams into messages, read acknowledgements, name refusals.
+"""What the kernel answers on netlink: datagrams cut into messages, acknowledgements, refusals by name.
 
 Pure functions on bytes; knows no socket and no request.
 Source: netlink(7), ``include/uapi/linux/netlink.h`` (nlmsgerr and its attributes).
@@ -13,7 +13,16 @@ from typing import NamedTuple
 
 from netlab.errors import FeatureMissing, KernelError, PrivilegeError
 
-__all__ = ["HEADER", "NLMSG_DONE", "NLMSG_ERROR", "NLM_F_CAPPED", "Reply", "read_ack", "refusal", "split_replies"]
+__all__ = [
+    "HEADER",
+    "NLMSG_DONE",
+    "NLMSG_ERROR",
+    "NLM_F_CAPPED",
+    "Reply",
+    "read_ack",
+    "refusal",
+    "split_replies",
+]
 
 NLMSG_ERROR = 2
 NLMSG_DONE = 3
@@ -79,6 +88,7 @@ def read_ack(reply: Reply) -> tuple[int, str]:
 
 _HINTS = {
     errno.EEXIST: "the name, index or handle is taken: close what holds it or choose another",
+    errno.EBUSY: "the index is taken: name both ends' indices, or neither",
     errno.ENODEV: "the interface is gone: was its namespace or its peer closed?",
     errno.EBADF: "the socket or the namespace is closed already",
     errno.ENOBUFS: "the kernel is short of socket memory: send smaller batches",

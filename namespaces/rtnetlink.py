@@ -9,7 +9,7 @@ Source: rtnetlink(7), ``include/uapi/linux/rtnetlink.h``, ``if_link.h``, ``pkt_s
 from __future__ import annotations
 
 import errno
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
 from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
@@ -18,13 +18,11 @@ from pyroute2.netlink.rtnl.rtmsg import rtmsg
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
 from netlab.errors import KernelError
+from netlab.namespaces.kernel_objects import INGRESS_HANDLE, ROOT, LinkEntry, QdiscEntry
 from netlab.namespaces.netlink_socket import NetlinkSocket, PrebuiltRequest
 
 __all__ = ["INGRESS_HANDLE", "ROOT", "LinkEntry", "QdiscEntry", "RouteSocket"]
 
-ROOT = 0xFFFFFFFF
-"""TC_H_ROOT: the parent of an interface's egress qdisc."""
-INGRESS_HANDLE = 0xFFFF0000
 _TC_H_INGRESS = 0xFFFFFFF1
 
 _REQUEST_ACK = 0x1 | 0x4
@@ -51,41 +49,6 @@ class _OpaqueTcmsg(tcmsg):  # type: ignore[misc]  # pyroute2 has no types
     """pyroute2's tcmsg with TCA_OPTIONS as plain bytes: its own netem options are incomplete."""
 
     nla_map = tuple((name, "cdata" if name == "TCA_OPTIONS" else kind) for name, kind in tcmsg.nla_map)
-
-
-class LinkEntry(NamedTuple):
-    """One interface as the kernel lists it."""
-
-    index: int
-    name: str
-    kind: str
-    mac: str
-    mtu: int
-    up: bool
-
-
-class QdiscEntry(NamedTuple):
-    """One qdisc as the kernel lists it.
-
-    Attributes:
-        kind: For example ``netem``.
-        handle: Its handle, major number in the upper 16 bits.
-        parent: Its parent; ``ROOT`` for an interface's own.
-        options: The value of TCA_OPTIONS, undecoded.
-        sent_packets: Packets that left it.
-        sent_bytes: Bytes that left it.
-        dropped: Packets it dropped, by loss and by its limit.
-        queued_packets: Packets in it now.
-    """
-
-    kind: str
-    handle: int
-    parent: int
-    options: bytes
-    sent_packets: int
-    sent_bytes: int
-    dropped: int
-    queued_packets: int
 
 
 class RouteSocket(NetlinkSocket):
@@ -123,7 +86,7 @@ class RouteSocket(NetlinkSocket):
             netns_fd: Namespace of the first end; None for this socket's own.
             peer_netns_fd: Namespace of the second end; None for this socket's own.
             index: Interface index of the first end; 0 lets the kernel choose.
-            peer_index: Interface index of the second end; 0 lets the kernel choose.
+            peer_index: Interface index of the second end, which is made first; 0 lets the kernel choose.
             mac: Address of the first end, ``02:00:00:00:00:01``; None lets the kernel choose.
             peer_mac: Address of the second end.
             mtu: Of both ends, in bytes.
@@ -195,9 +158,7 @@ class RouteSocket(NetlinkSocket):
         )  # fmt: skip
         self.request(message, f"add the neighbour {address} at {mac} to interface {index}")
 
-    def add_route(
-        self, index: int, destination: str, prefix_length: int, gateway: str | None = None
-    ) -> None:
+    def add_route(self, index: int, destination: str, prefix_length: int, gateway: str | None = None) -> None:
         """Add a route; destination ``0.0.0.0`` with prefix length 0 is the default route."""
         attributes: list[tuple[str, Any]] = [("RTA_OIF", index)]
         if prefix_length:
@@ -217,26 +178,26 @@ class RouteSocket(NetlinkSocket):
         Raises:
             FeatureMissing: The kernel has no qdisc of this kind.
         """
-        message = _qdisc_message(_NEWQDISC, _CREATE_EXCLUSIVE, index, handle, parent, kind, options)
+        message = _qdisc_message(_NEWQDISC, _CREATE_EXCLUSIVE, (index, handle, parent), kind, options)
         self.request(message, f"add a {kind} qdisc to interface {index}")
 
     def qdisc_change(self, index: int, handle: int, parent: int, kind: str, options: bytes) -> None:
         """Change a qdisc in place; its packets stay in it."""
-        message = _qdisc_message(_NEWQDISC, _REPLACE, index, handle, parent, kind, options)
+        message = _qdisc_message(_NEWQDISC, _REPLACE, (index, handle, parent), kind, options)
         self.request(message, f"change the {kind} qdisc of interface {index}")
 
     def qdisc_prebuilt_change(
         self, index: int, handle: int, parent: int, kind: str, options: bytes
     ) -> tuple[PrebuiltRequest, int]:
         """Return a change kept as bytes, and the offset in them at which ``options`` begin."""
-        message = _qdisc_message(_NEWQDISC, _REPLACE, index, handle, parent, kind, options)
+        message = _qdisc_message(_NEWQDISC, _REPLACE, (index, handle, parent), kind, options)
         # TCA_OPTIONS is the last attribute, padded to four bytes.
         offset = len(message) - ((len(options) + 3) & ~3)
         return self.prebuild(message, f"change the {kind} qdisc of interface {index}"), offset
 
     def qdisc_delete(self, index: int, handle: int, parent: int) -> None:
         """Delete a qdisc and the packets in it."""
-        message = _qdisc_message(_DELQDISC, 0, index, handle, parent, None, None)
+        message = _qdisc_message(_DELQDISC, 0, (index, handle, parent))
         self.request(message, f"delete the qdisc {handle >> 16:x}: of interface {index}")
 
     def qdisc_read(self, index: int, handle: int, parent: int) -> QdiscEntry:
@@ -246,7 +207,7 @@ class RouteSocket(NetlinkSocket):
             KernelError: There is none there (ENOENT).
         """
         attempt = f"read the qdisc {handle >> 16:x}: of interface {index}"
-        message = _qdisc_message(_GETQDISC, _ECHO, index, handle, parent, None, None)
+        message = _qdisc_message(_GETQDISC, _ECHO, (index, handle, parent))
         for reply in self.query(message, attempt):
             entry = _read_qdisc(_decode(_OpaqueTcmsg, reply))
             if entry.handle == handle:
@@ -255,7 +216,7 @@ class RouteSocket(NetlinkSocket):
 
     def qdisc_dump(self, index: int) -> list[QdiscEntry]:
         """Return every qdisc of an interface."""
-        replies = self.query(_qdisc_message(_GETQDISC, _DUMP, 0, 0, 0, None, None), "list the qdiscs")
+        replies = self.query(_qdisc_message(_GETQDISC, _DUMP, (0, 0, 0)), "list the qdiscs")
         messages = (_decode(_OpaqueTcmsg, reply) for reply in replies)
         return [_read_qdisc(message) for message in messages if message["index"] == index]
 
@@ -320,22 +281,25 @@ def _link_attributes(
 
 
 def _qdisc_message(
-    request: int, flags: int, index: int, handle: int, parent: int, kind: str | None, options: bytes | None
+    request: int,
+    flags: int,
+    where: tuple[int, int, int],
+    kind: str | None = None,
+    options: bytes | None = None,
 ) -> bytearray:
+    """Return a qdisc request; ``where`` is (interface, handle, parent)."""
+    index, handle, parent = where
     attributes: list[tuple[str, Any]] = []
     if kind is not None:
         attributes.append(("TCA_KIND", kind))
     if options is not None:
         attributes.append(("TCA_OPTIONS", options))
-    message = _OpaqueTcmsg()
-    if index:
-        return _encode(message, request, flags, attributes, index=index, handle=handle, parent=parent)
-    return _encode(message, request, flags, attributes)
+    return _encode(_OpaqueTcmsg(), request, flags, attributes, index=index, handle=handle, parent=parent)
 
 
 def _read_link(message: Any) -> LinkEntry:
     return LinkEntry(
-        index=message["index"],
+        ifindex=message["index"],
         name=message.get_attr("IFLA_IFNAME") or "",
         kind=message.get(("linkinfo", "kind")) or "",
         mac=message.get_attr("IFLA_ADDRESS") or "",

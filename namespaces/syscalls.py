@@ -1,8 +1,8 @@
 """System calls that Python 3.11 does not offer: the one door to ctypes.
 
-Owns the numbers of ``<linux/sched.h>``, ``<sys/mount.h>`` and ``<sys/prctl.h>`` that netlab uses. Each function
-is one call, made by the calling *thread*; a refusal is an ``OSError`` that the caller puts into words. It must
-not know what the calls are for: pid 1 of a lab imports it with the standard library alone.
+Owns the numbers of ``<linux/sched.h>``, ``<sys/mount.h>`` and ``<sys/prctl.h>`` that netlab uses. Each
+function is one call, made by the calling *thread*; a refusal is an ``OSError`` that the caller puts into
+words. It must not know what the calls are for: pid 1 of a lab imports it with the standard library alone.
 """
 
 from __future__ import annotations
@@ -130,7 +130,10 @@ def set_subreaper() -> None:
 
 
 def set_timer_slack(slack_ns: int) -> None:
-    """Let the kernel delay the calling thread's timers by at most so many ns; 50,000 unless set, children inherit."""
+    """Let the kernel delay the calling thread's timers by at most so many ns; children inherit it.
+
+    Unless set it is 50,000 ns.
+    """
     prctl(_PR_SET_TIMERSLACK, slack_ns)
 
 

@@ -22,7 +22,16 @@ from netlab.errors import FeatureMissing, GuestError, KernelError
 if TYPE_CHECKING:
     from netlab.namespaces.guest.installed import GuestKernel
 
-__all__ = ["Engine", "GuestEngine", "HostEngine", "choose_engine", "guest_kernel", "host_netem_problem", "inside_guest", "machine"]
+__all__ = [
+    "Engine",
+    "GuestEngine",
+    "HostEngine",
+    "choose_engine",
+    "guest_kernel",
+    "host_netem_problem",
+    "inside_guest",
+    "machine",
+]
 
 Say = Callable[[str], None]
 
@@ -104,7 +113,8 @@ def choose_engine(wanted: str, say: Say) -> Engine:
     except GuestError as error:
         raise FeatureMissing(
             f"find a kernel with netem: this one will not do ({problem}), and there is no guest ({error})",
-            hint="install the distribution's full kernel with sch_netem, or: " + (error.hint or "netlab doctor"),
+            hint="install the distribution's full kernel with sch_netem, or: "
+            + (error.hint or "netlab doctor"),
         ) from error
     say(f"running in guest kernel {engine.kernel.release} (real netem in an ordinary process)")
     return engine

@@ -39,7 +39,8 @@ CATALOGUE: dict[str, Entry] = {
         about="a two-host lab up and down against the same by ip and tc", where="lab_cost:lab_vs_iproute"
     ),
     "rtt-vs-socket": Entry(
-        about="observation -> action round trip against a bare socket ping-pong", where="round_trip:rtt_vs_socket"
+        about="observation -> action round trip against a bare socket ping-pong",
+        where="round_trip:rtt_vs_socket",
     ),
     "loop-50": Entry(about="ticks over 2 ms late at 50 Hz, parallel labs", where="loops:loop_50"),
     "loop-500": Entry(about="ticks over 2 ms late at 500 Hz", where="loops:loop_500"),

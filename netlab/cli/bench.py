@@ -39,7 +39,9 @@ def bench(ctx: click.Context, names: tuple[str, ...], as_json: bool, list_only: 
         return
     unknown = [name for name in names if name not in CATALOGUE]
     if unknown:
-        raise click.BadParameter(f"no figure {unknown[0]!r}; there are: {', '.join(CATALOGUE)}", param_hint="NAME")
+        raise click.BadParameter(
+            f"no figure {unknown[0]!r}; there are: {', '.join(CATALOGUE)}", param_hint="NAME"
+        )
     figures = [_measure(name) for name in (names or CATALOGUE)]
     if as_json:
         echo_json({"figures": figures, "machine": machine()})
@@ -58,7 +60,9 @@ def _measure(name: str) -> dict[str, Any]:
     click.echo(f"netlab: measuring {name}: {CATALOGUE[name].about}", err=True)
     if CATALOGUE[name].needs_netem and not inside_guest() and host_netem_problem() is not None:
         return _measure_in_guest(name)
-    figure: dict[str, Any] = msgspec.to_builtins(measure(name, lambda text: click.echo(f"netlab: {text}", err=True)))
+    figure: dict[str, Any] = msgspec.to_builtins(
+        measure(name, lambda text: click.echo(f"netlab: {text}", err=True))
+    )
     return figure
 
 

@@ -84,7 +84,7 @@ class NetlabCommand(click.Command):
 
     def _invoke_on_engine(self, ctx: click.Context) -> Any:
         wanted = ctx.meta["netlab.engine"] or self.default_engine
-        if wanted != "host":
+        if wanted != "host" or self.default_engine != "host":
             from netlab.engine import choose_engine
 
             engine = choose_engine(wanted, say=lambda text: click.echo(f"netlab: {text}", err=True))
@@ -98,7 +98,6 @@ class KernelCommand(NetlabCommand):
     """A command that needs netem: by default it runs on the first kernel that has it."""
 
     default_engine: ClassVar[str] = "auto"
-
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:

@@ -19,7 +19,9 @@ def guest() -> None:
 
 
 @guest.command(cls=NetlabCommand)
-@click.option("--if-needed", is_flag=True, help="Do nothing where this kernel has netem, or a guest is there.")
+@click.option(
+    "--if-needed", is_flag=True, help="Do nothing where this kernel has netem, or a guest is there."
+)
 @click.option("--again", is_flag=True, help="Fetch even if a guest kernel is there already.")
 def fetch(if_needed: bool, again: bool) -> None:
     """Fetch a ready-made guest kernel from Debian's archive, signature checked.
@@ -75,16 +77,27 @@ def list_(as_json: bool) -> None:
         click.echo("no guest kernel yet: netlab guest fetch", err=True)
     for kernel in kernels:
         clock = "real and virtual time" if kernel.time_travel else "real time"
-        click.echo(f"{kernel.release}  sha256:{kernel.sha256[:16]}  {clock}  {kernel.path}  {kernel.problem}".rstrip())
+        click.echo(
+            f"{kernel.release}  sha256:{kernel.sha256[:16]}  {clock}  {kernel.path}  {kernel.problem}".rstrip()
+        )
 
 
 @guest.command(cls=NetlabCommand, context_settings={"ignore_unknown_options": True})
 @click.option("--memory", type=SIZE, default="1GiB", show_default=True, help="Memory of the guest.")
-@click.option("--timeout", "timeout_s", type=DURATION, default=None, help="End the guest after this long (status 124).")
+@click.option(
+    "--timeout", "timeout_s", type=DURATION, default=None, help="End the guest after this long (status 124)."
+)
 @click.option("--cpu", type=click.IntRange(min=0), default=None, help="CPU to pin the guest to.")
-@click.option("--writable", multiple=True, type=click.Path(exists=True, file_okay=False), help="A folder more that the guest may write to.")
+@click.option(
+    "--writable",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="A folder more that the guest may write to.",
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def run(memory: int, timeout_s: float | None, cpu: int | None, writable: tuple[str, ...], command: tuple[str, ...]) -> None:
+def run(
+    memory: int, timeout_s: float | None, cpu: int | None, writable: tuple[str, ...], command: tuple[str, ...]
+) -> None:
     """Run COMMAND inside the guest kernel: same folder, environment, output, exit status.
 
     Inside, one is root, with network namespaces and netem; files are this machine's own. The working folder

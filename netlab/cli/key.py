@@ -31,5 +31,5 @@ def new(path: Path, force: bool) -> None:
     """  # noqa: D301
     from netlab.wire.key import Key
 
-    Key.new().write(path, replace=force)
+    Key.new().write(path, overwrite=force)
     click.echo(f"wrote {path} (32 random bytes, mode 0600)", err=True)

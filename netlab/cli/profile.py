@@ -2,13 +2,82 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from netlab.cli.command import NetlabCommand, echo_json
 
+if TYPE_CHECKING:
+    from netlab.traces.pair import ProfilePair
+
 __all__ = ["profile"]
+
+_TICK_S = 0.02
 
 
 @click.group()
 def profile() -> None:
     """List and show link profiles."""
+
+
+@profile.command("list", cls=NetlabCommand)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def list_(as_json: bool) -> None:
+    """List the presets: NAME is NAME@rtt; NAME@oneway gives each direction the whole figures.
+
+    \b
+    Example:
+      netlab profile list
+    """  # noqa: D301
+    from netlab.traces.presets import PRESETS
+
+    if as_json:
+        echo_json([{"name": name, **_figures(pair)} for name, pair in PRESETS.items()])
+        return
+    for name, pair in PRESETS.items():
+        click.echo(f"{name:16} {pair.description}")
+
+
+@profile.command(cls=NetlabCommand)
+@click.argument("text", metavar="PROFILE")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def show(text: str, as_json: bool) -> None:
+    """Show a preset, file or inline profile as TOML, with what it delivers and what is to be known of it.
+
+    \b
+    Example:
+      netlab profile show wifi-degraded@oneway
+      netlab profile show delay=30ms,jitter=5ms,loss=2% > mine.toml
+    """  # noqa: D301
+    from netlab.traces.presets import parse_preset
+    from netlab.traces.toml_profile import format_profile
+
+    pair = parse_preset(text)
+    if as_json:
+        echo_json({"name": pair.name, **_figures(pair), "toml": format_profile(pair)})
+        return
+    click.echo(format_profile(pair).rstrip())
+    figures = _figures(pair)
+    click.echo(
+        f"\n# round trip asked: {figures['round_trip_mean_ms']:.1f} +- {figures['round_trip_sd_ms']:.1f} ms; "
+        f"99 % within {figures['round_trip_p99_ms']:.1f} ms; up to {figures['loss_ratio']:.1%} lost each way"
+    )
+    click.echo(f"# play-out horizon at 50 Hz: {figures['horizon_ticks_at_50_hz']} ticks")
+    for warning in pair.warnings():
+        click.echo(f"# {warning}")
+
+
+def _figures(pair: ProfilePair) -> dict[str, object]:
+    from netlab.traces.horizon import horizon_ticks
+
+    return {
+        "description": pair.description,
+        "reading": pair.reading,
+        "round_trip_mean_ms": 1e3 * pair.round_trip_mean_s,
+        "round_trip_sd_ms": 1e3 * pair.round_trip_sd_s,
+        "round_trip_p99_ms": 1e3 * pair.round_trip_quantile_s(0.99),
+        "loss_ratio": pair.loss_ratio_mean,
+        "horizon_ticks_at_50_hz": horizon_ticks(pair, _TICK_S),
+        "warnings": pair.warnings(),
+    }

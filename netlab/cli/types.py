@@ -34,7 +34,9 @@ class Address(click.ParamType):
 
     name = "host:port"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
         """Return host and port, or fail with the rule they broke."""
         if isinstance(value, tuple):
             return value

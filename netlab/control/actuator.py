@@ -95,7 +95,7 @@ class Newest:
         self._plan: Plan | None = None
         self._newest_obs_tick = -1
 
-    def offer(self, plan: Plan, next_tick: int) -> Offer:  # noqa: ARG002
+    def offer(self, plan: Plan, next_tick: int) -> Offer:
         """Take in a plan that is based on a newer observation than any before."""
         if plan.obs_tick <= self._newest_obs_tick:
             return Offer.STALE

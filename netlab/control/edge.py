@@ -1,4 +1,4 @@
-"""Edge: the half of the tick protocol beside the environment. No I/O, no clock: the caller says which tick it is.
+"""Edge: the half of the tick protocol beside the environment. No I/O, no clock: the caller has it.
 
 ::
 

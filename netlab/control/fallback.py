@@ -62,7 +62,7 @@ class Neutral:
 
     name = "neutral"
 
-    def play(self, miss: Miss) -> tuple[Value | None, Source]:  # noqa: ARG002
+    def play(self, miss: Miss) -> tuple[Value | None, Source]:
         """Return neutral."""
         return None, Source.NEUTRAL
 

@@ -1,12 +1,13 @@
 """Histogram: counts of non-negative whole numbers in bounded memory.
 
-Holds ages in ticks, lateness and latency in microseconds; knows nothing of what it counts. Values below 128
-are exact, larger ones keep 7 significant bits (an error under 1.6 %), values of 2^40 and above share a bucket.
+Holds ages in ticks, lateness and latency in microseconds; knows nothing of what it counts. Values below
+128 are exact, larger ones keep 7 significant bits (an error under 1.6 %), those from 2^40 on share a bucket.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 __all__ = ["Histogram"]
 
@@ -46,6 +47,22 @@ class Histogram:
         self._total += other._total
         self.maximum = max(self.maximum, other.maximum)
         self._buckets = [mine + theirs for mine, theirs in zip(self._buckets, other._buckets, strict=True)]
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return (value, how often) for each value that occurred, for a file; ``from_pairs`` reads it."""
+        top = self.maximum
+        return [(min(_upper_edge(i), top), count) for i, count in enumerate(self._buckets) if count]
+
+    @classmethod
+    def from_pairs(cls, pairs: Iterable[tuple[int, int]]) -> Histogram:
+        """Return the histogram that ``pairs`` came from (its mean as exact as its buckets)."""
+        histogram = cls()
+        for value, count in pairs:
+            histogram._buckets[_bucket(value)] += count
+            histogram.count += count
+            histogram._total += value * count
+            histogram.maximum = max(histogram.maximum, value)
+        return histogram
 
     @property
     def mean(self) -> float:

@@ -39,6 +39,6 @@ class Predictor(Protocol):
 class Persistence:
     """The predictor of those who know nothing: all stays as it was seen."""
 
-    def predict(self, observation: NDArray[Any], action: Value | None) -> NDArray[Any]:  # noqa: ARG002
+    def predict(self, observation: NDArray[Any], action: Value | None) -> NDArray[Any]:
         """Return the observation as it is."""
         return observation

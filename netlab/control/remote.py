@@ -6,22 +6,21 @@
                                                                                                    | decide
     action frame  <-- decisions for k+1 .. k+D, no holes <-----------------------------------------'
 
-Each target tick is decided once; later frames repeat the decision, so it is the same whichever frame gets
-through. A target whose own observation (D ticks before) was lost is decided by prediction when the next one
-comes, and so are the first D targets of an episode.
+Each target tick is decided once and later frames repeat the decision: whichever frame gets through, the edge
+plays the same, and what is pending is known here without being told. A target whose own observation (D ticks
+before) was lost is decided by prediction when the next one comes. At an episode's beginning the first target
+is D ticks after its first tick, and after a silence of D ticks or more, in which all that was pending has run
+out, it is D ticks after the observation that ends it.
 
-What the edge will play at a tick t in k .. k+D-1, which prediction needs to know:
-
-* t was in a frame that the edge has (the observation says how old its newest one is): that decision, surely.
-* Otherwise, if a frame with it left early enough to arrive by t on the shortest round trip seen lately: that
-  decision, since each of the D frames that repeat it would have to be lost for it not to come.
-* Otherwise it cannot be there in time: neutral. So is a tick never decided (an episode's beginning, a gap
-  longer than the horizon, another agent before this one).
+What the edge plays at k .. k+D-1, which prediction needs: the decision for that tick where there is one, else
+neutral. The observation already shows what earlier ticks did, missed ones included, so only these D matter.
+That the pending decisions arrive in time is an assumption: D copies leave for each, and a horizon that fits
+the link makes it true (``fit_horizon_ticks``). Where it was wrong, the next observation puts the state right.
+Assuming instead that what left less than a typical round trip ago is missed was tried: it never scored more,
+and much less with a pessimistic round trip.
 """
 
 from __future__ import annotations
-
-from collections import deque
 
 import numpy as np
 from msgspec import Struct
@@ -32,17 +31,16 @@ from netlab.control.counters import RemoteCounters
 from netlab.control.policy import Persistence, Policy, Predictor
 from netlab.control.values import Value, ValueCodec
 from netlab.errors import RemoteProtocolError, SpecError
-from netlab.messages import HISTORY_TICKS, Action, Observation, TaskDescription
+from netlab.messages import Action, Observation, TaskDescription
 
 __all__ = ["Remote"]
 
 
 class _Decided(Struct, frozen=True):
-    """A decision and the tick of the observation whose answer first carried it."""
+    """A decision, for prediction and for the wire."""
 
     action: Value
     encoded: bytes
-    sent_tick: int
 
 
 class Remote:
@@ -80,7 +78,7 @@ class Remote:
         self._episode = -1
         self._tick = -1
         self._decided: dict[int, _Decided] = {}
-        self._round_trips: deque[int] = deque(maxlen=HISTORY_TICKS)
+        self._decided_until = -1
 
     def receive(self, observation: Observation) -> Action | None:
         """Return the answer to an observation, or None where it is of no use (counted).
@@ -92,14 +90,13 @@ class Remote:
         state = self._accept(observation)
         if state is None:
             return None
-        tick, horizon = observation.tick, self.horizon_ticks
-        if observation.newest_age_ticks > 0:
-            self._round_trips.append(observation.newest_age_ticks)
-        self._decide(state, tick, observation.newest_age_ticks)
-        decided = self._decided
-        encoded = b"".join([decided[target].encoded for target in range(tick + 1, tick + horizon + 1)])
+        self._decide(state)
+        first, until = self._tick + 1, self._decided_until
+        while first not in self._decided:
+            first += 1
+        encoded = b"".join([self._decided[target].encoded for target in range(first, until + 1)])
         self.counters.answered += 1
-        return Action(observation.run, observation.episode, tick, tick + 1, horizon, encoded)
+        return Action(observation.run, observation.episode, self._tick, first, until + 1 - first, encoded)
 
     def _accept(self, observation: Observation) -> NDArray[np.generic] | None:
         """Return the state that an observation holds if it is valid and newer than all before."""
@@ -126,33 +123,27 @@ class Remote:
         if observation.episode > self._episode:
             self._episode = observation.episode
             self._decided.clear()
+            self._decided_until = observation.tick - observation.history_ticks + self.horizon_ticks - 1
             self._policy.reset()
         self._tick = observation.tick
         return state
 
-    def _decide(self, state: NDArray[np.generic], tick: int, newest_age_ticks: int) -> None:
-        """Decide every target up to ``tick + D`` that has not been decided.
+    def _decide(self, state: NDArray[np.generic]) -> None:
+        """Decide every target up to D ticks after the newest observation that has not been decided.
 
         Args:
-            state: The observation at ``tick``.
-            tick: k.
-            newest_age_ticks: As in the observation.
+            state: That observation, ``[*shape]``.
         """
-        horizon, decided = self.horizon_ticks, self._decided
+        tick, horizon, decided = self._tick, self.horizon_ticks, self._decided
         for past in [target for target in decided if target < tick]:
             del decided[past]
-        # All that the edge's newest frame carried is there, whatever the round trip.
-        known_until = tick - newest_age_ticks + horizon if newest_age_ticks >= 0 else -1
-        round_trip = min(self._round_trips, default=1)
-        policy, predictor = self._policy, self._predictor
+        first = self._decided_until + 1 if self._decided_until > tick else tick + horizon
         for now in range(tick, tick + horizon):
             pending = decided.get(now)
-            if pending is not None and now > known_until and pending.sent_tick + round_trip > now:
-                pending = None
-            state = predictor.predict(state, None if pending is None else pending.action)
-            target = now + 1
-            if target not in decided:
-                action = policy.decide(state)
-                decided[target] = _Decided(action, self._actions.encode(action), tick)
-                self.counters.decisions += 1
-                self.counters.decided_by_prediction += target < tick + horizon
+            state = self._predictor.predict(state, None if pending is None else pending.action)
+            if now + 1 >= first:
+                action = self._policy.decide(state)
+                decided[now + 1] = _Decided(action, self._actions.encode(action))
+        self.counters.decisions += tick + horizon + 1 - first
+        self.counters.decided_by_prediction += tick + horizon - first
+        self._decided_until = tick + horizon

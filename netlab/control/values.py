@@ -7,6 +7,7 @@ size, finiteness and bounds are checked before a value is handed on.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ class ValueCodec:
         self.nbytes = space.nbytes
         self._dtype = np.dtype(space.dtype).newbyteorder("<")
         self._discrete = space.kind == "discrete"
+        self._is_flat = len(space.shape) == 1
         self._is_float = self._dtype.kind == "f"
         self._low = np.asarray(space.low, dtype=np.float64) if space.low else None
         self._high = np.asarray(space.high, dtype=np.float64) if space.high else None
@@ -53,13 +55,24 @@ class ValueCodec:
         Raises:
             LocalProtocolError: Our own side offers a value that is not of this space.
         """
+        if self._discrete:
+            return self._encode_discrete(value)
         try:
             array = np.asarray(value).astype(self._dtype, casting="same_kind")
         except (TypeError, ValueError) as error:
             raise self._not_ours(value) from error
-        if array.shape != self.space.shape or self._fault(array.reshape(1, -1)):
+        if array.shape != self.space.shape or self._find_fault(array.ravel()):
             raise self._not_ours(value)
         return array.tobytes()
+
+    def _encode_discrete(self, value: object) -> bytes:
+        try:
+            number = operator.index(value)  # type: ignore[arg-type]  # it refuses what has no __index__
+        except TypeError as error:
+            raise self._not_ours(value) from error
+        if not 0 <= number < self.space.n:
+            raise self._not_ours(value)
+        return number.to_bytes(self.nbytes, "little")
 
     def decode(self, data: bytes) -> Value:
         """Return the one value that these bytes hold.
@@ -67,42 +80,37 @@ class ValueCodec:
         Raises:
             RemoteProtocolError: Wrong size, not finite or out of bounds.
         """
-        return self.decode_many(data, 1)[0]
+        if len(data) != self.nbytes:
+            raise RemoteProtocolError(f"a value in {len(data)} bytes: must be {self.nbytes}")
+        if self._discrete:
+            number = int.from_bytes(data, "little")
+            if number >= self.space.n:  # a negative one has its highest bit set and is far above n
+                raise RemoteProtocolError(f"discrete value outside 0 .. {self.space.n - 1}")
+            return number
+        array = np.frombuffer(data, self._dtype)
+        fault = self._find_fault(array)
+        if fault:
+            raise RemoteProtocolError(fault)
+        return array if self._is_flat else array.reshape(self.space.shape)
 
     def decode_many(self, data: bytes, count: int) -> list[Value]:
         """Return ``count`` values laid one after another.
 
         Raises:
-            RemoteProtocolError: Wrong size, not finite or out of bounds.
+            RemoteProtocolError: Wrong size, or one of them not finite or out of bounds.
         """
-        if len(data) != count * self.nbytes:
-            raise RemoteProtocolError(
-                f"{count} value(s) of a {self.space.kind} space in {len(data)} bytes:"
-                f" must be {count * self.nbytes}"
-            )
-        array = np.frombuffer(data, self._dtype)
-        fault = self._fault(array.reshape(count, -1))
-        if fault:
-            raise RemoteProtocolError(fault)
-        if self._discrete:
-            values: list[Value] = array.tolist()
-            return values
-        if count == 1:
-            return [array.reshape(self.space.shape)]
-        return list(array.reshape(count, *self.space.shape))
+        size = self.nbytes
+        if len(data) != count * size:
+            raise RemoteProtocolError(f"{count} values in {len(data)} bytes: must be {count * size}")
+        return [self.decode(data[start : start + size]) for start in range(0, count * size, size)]
 
-    def _fault(self, rows: NDArray[Any]) -> str:
-        """Return what is wrong with values ``[count, items]``, or nothing."""
-        if self._discrete:
-            top = self.space.n
-            if not all(0 <= value < top for value in rows.ravel().tolist()):
-                return f"discrete value outside 0 .. {top - 1}"
-            return ""
-        if self._is_float and not _all_finite(rows):
+    def _find_fault(self, array: NDArray[Any]) -> str:
+        """Return what is wrong with a box's items ``[items]``, or nothing."""
+        if self._is_float and not _all_finite(array):
             return "value is not finite"
-        if self._low is not None and bool((rows < self._low).any()):
+        if self._low is not None and bool((array < self._low).any()):
             return "value below its lower bound"
-        if self._high is not None and bool((rows > self._high).any()):
+        if self._high is not None and bool((array > self._high).any()):
             return "value above its upper bound"
         return ""
 
@@ -114,7 +122,7 @@ class ValueCodec:
 
 def _all_finite(array: NDArray[Any]) -> bool:
     if array.size <= _SMALL:
-        return all(map(math.isfinite, array.ravel().tolist()))
+        return all(map(math.isfinite, array.tolist()))
     return bool(np.isfinite(array).all())
 
 

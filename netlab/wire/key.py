@@ -130,6 +130,8 @@ class Key:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Key) and hmac.compare_digest(self._secret, other._secret)
 
+    __hash__ = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         return "Key(open)" if self.is_open else "Key(secret)"
 

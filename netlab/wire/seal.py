@@ -108,14 +108,16 @@ class Opener:
         newest: Whether the frame opened last is the newest so far: only such a one may move an address.
     """
 
-    __slots__ = ("_decrypt", "_highest", "_seen", "_session", "_statistics", "newest")
+    __slots__ = ("_decrypt", "_highest", "_run", "_seen", "_session", "_statistics", "newest")
 
     def __init__(self, secret: bytes, session: int, statistics: Statistics) -> None:
         self._decrypt = AESGCM(secret).decrypt
         self._session = session
         self._statistics = statistics
         self._highest = -1
-        self._seen = 0  # bit i: number highest - i has been opened
+        # Frames mostly come in order: those are only counted, and enter the bit map when one does not.
+        self._run = 0  # numbers highest - run + 1 .. highest have been opened
+        self._seen = 0  # bit i: number highest - run - i has been opened
         self.newest = False
 
     def open(self, frame: bytes) -> bytes:
@@ -126,19 +128,14 @@ class Opener:
             RemoteProtocolError: Not a frame of this session, or opened before, or older than the window.
         """
         if len(frame) < SEAL_BYTES:
-            self._statistics.rejected[Rejection.MALFORMED] += 1
-            raise RemoteProtocolError(
-                f"a frame of {len(frame)} bytes; a sealed one has at least {SEAL_BYTES}"
-            )
+            raise _too_short(frame, self._statistics)
         kind, session, number = _unpack_header(frame)
-        behind = self._highest - number
         if kind != KIND_SEALED or session != self._session:
             raise _foreign(kind, session, self._statistics)
-        if behind >= 0 and (behind >= WINDOW_FRAMES or self._seen >> behind & 1):
+        ahead = number - self._highest
+        if ahead <= 0 and self._was_seen(-ahead):
             self._statistics.rejected[Rejection.REPLAY] += 1
-            raise RemoteProtocolError(
-                f"frame {number} was opened before or is too old; newest {self._highest}"
-            )
+            raise RemoteProtocolError(f"frame {number} was opened before or is too old (at {self._highest})")
         try:
             message = self._decrypt(
                 frame[_NONCE_START:HEADER_BYTES], frame[HEADER_BYTES:], frame[:HEADER_BYTES]
@@ -146,15 +143,33 @@ class Opener:
         except InvalidTag:
             raise _forged(number, self._statistics) from None
         # Only now: a forger must not move the window.
-        if behind >= 0:
-            self._seen |= 1 << behind
-            self.newest = False
-        else:
-            # The bound keeps a huge step from making a huge integer.
-            self._seen = (self._seen << -behind | 1) & _WINDOW_MASK if -behind < WINDOW_FRAMES else 1
+        if ahead == 1:
+            self._run += 1
             self._highest = number
             self.newest = True
+        else:
+            self._mark(ahead)
         return message
+
+    def _was_seen(self, behind: int) -> bool:
+        """Whether number ``highest - behind`` was opened, or is too old to know."""
+        if behind < self._run or behind >= WINDOW_FRAMES:
+            return True
+        return bool(self._seen >> (behind - self._run) & 1)
+
+    def _mark(self, ahead: int) -> None:
+        """Mark number ``highest + ahead`` as opened; bounded, so that no step makes a huge integer."""
+        run, self._run = self._run, 0
+        if run >= WINDOW_FRAMES:
+            self._seen = _WINDOW_MASK
+        else:
+            self._seen = (self._seen << run | (1 << run) - 1) & _WINDOW_MASK
+        self.newest = ahead > 0
+        if ahead <= 0:
+            self._seen |= 1 << -ahead
+            return
+        self._highest += ahead
+        self._seen = (self._seen << ahead | 1) & _WINDOW_MASK if ahead < WINDOW_FRAMES else 1
 
 
 class OrderedOpener:
@@ -200,6 +215,11 @@ class OrderedOpener:
             raise _forged(number, self._statistics) from None
         self._next = number + 1
         return message
+
+
+def _too_short(frame: bytes, statistics: Statistics) -> RemoteProtocolError:
+    statistics.rejected[Rejection.MALFORMED] += 1
+    return RemoteProtocolError(f"a frame of {len(frame)} bytes; a sealed one has {SEAL_BYTES} or more")
 
 
 def _foreign(kind: int, session: int, statistics: Statistics) -> RemoteProtocolError:

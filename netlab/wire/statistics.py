@@ -27,6 +27,8 @@ class Rejection(StrEnum):
     """For a session that is not there (any more)."""
     VERSION = "version"
     """A peer that speaks another version of the protocol."""
+    SLOW = "slow"
+    """A connection that proved nothing in time."""
     CROWDED = "crowded"
     """Turned away because a bound was reached."""
 

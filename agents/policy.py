@@ -1,0 +1,98 @@
+"""Policies by name: what each one is made of and which tasks it can serve.
+
+::
+
+    name --find_policy--> Recipe --refusal(task)--> "" | why not
+                                 --make(task)-----> (Policy, Predictor), fresh for one session
+
+To add one: write its file, then its line in ``RECIPES``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from netlab.agents.cartpole_linear import LinearCartPole
+from netlab.agents.cartpole_physics import CartPolePhysics
+from netlab.control.policy import Persistence, Policy, Predictor
+from netlab.errors import SpecError
+from netlab.messages import TaskDescription
+
+__all__ = ["RECIPES", "Recipe", "find_policy", "make_policy"]
+
+
+class Recipe(Struct, frozen=True, kw_only=True):
+    """How to make a policy.
+
+    Attributes:
+        name: As people type it.
+        summary: What it does, in one line.
+        make: Makes a fresh policy and its predictor for one session of a task.
+        refusal: Says why a task cannot be served; empty where it can.
+    """
+
+    name: str
+    summary: str
+    make: Callable[[TaskDescription], tuple[Policy, Predictor]]
+    refusal: Callable[[TaskDescription], str]
+
+
+def find_policy(name: str) -> Recipe:
+    """Return the recipe of this name.
+
+    Raises:
+        SpecError: There is none.
+    """
+    recipe = RECIPES.get(name)
+    if recipe is None:
+        near = difflib.get_close_matches(name, RECIPES, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(RECIPES)}"
+        raise SpecError(f"no policy is called {name!r:.100}", key="policy", hint=hint)
+    return recipe
+
+
+def make_policy(name: str, task: TaskDescription) -> tuple[Policy, Predictor]:
+    """Return a fresh policy of this name for a task, and its predictor.
+
+    Raises:
+        SpecError: There is no such policy, or it cannot serve this task.
+    """
+    recipe = find_policy(name)
+    refusal = recipe.refusal(task)
+    if refusal:
+        raise SpecError(f"policy {name!r} cannot serve: {refusal}", key="policy")
+    return recipe.make(task)
+
+
+def _refuse_all_but_cartpole(task: TaskDescription) -> str:
+    """Judge by the spaces too: the name is only the peer's word."""
+    if task.name != "CartPole-v1":
+        return f"task {task.name!r} is not CartPole-v1"
+    seen, act = task.observation, task.action
+    if seen.kind != "box" or seen.shape != (4,) or not seen.dtype.startswith("float"):
+        return f"observations are {seen.dtype}{list(seen.shape)}, not 4 floats"
+    if act.kind != "discrete" or act.n != 2:
+        return f"actions are {act.kind} with n={act.n}, not discrete with n=2"
+    return ""
+
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            name="linear",
+            summary="linear state feedback on the newest observation as it is",
+            make=lambda task: (LinearCartPole(), Persistence()),
+            refusal=_refuse_all_but_cartpole,
+        ),
+        Recipe(
+            name="linear-predict",
+            summary="linear state feedback on the state predicted by physics over the pending actions",
+            make=lambda task: (LinearCartPole(), CartPolePhysics()),
+            refusal=_refuse_all_but_cartpole,
+        ),
+    )
+}

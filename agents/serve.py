@@ -1,0 +1,101 @@
+"""serve_agent: from what a person asks for to a running AgentService; what ``netlab agent serve`` calls."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Literal
+
+from msgspec import Struct
+
+from netlab.agents.policy import find_policy
+from netlab.agents.service import AgentCounters, AgentService
+from netlab.errors import SpecError
+from netlab.wire.address import Address
+from netlab.wire.key import Key
+from netlab.wire.listener import Listener
+
+__all__ = ["AgentConfig", "serve_agent"]
+
+
+class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``netlab agent serve`` is asked for.
+
+    Attributes:
+        address: Where to listen, ``host:port``; port 0 takes any free one.
+        key_path: Key file; empty on loopback without a key.
+        transport: ``datagram`` or ``stream``.
+        policy: Name of the policy.
+        ready_path: File that appears, with the bound address in it, once edges may dial; empty for none.
+    """
+
+    address: str = "127.0.0.1:0"
+    key_path: str = ""
+    transport: Literal["datagram", "stream"] = "datagram"
+    policy: str = "linear-predict"
+    ready_path: str = ""
+
+
+def serve_agent(
+    config: AgentConfig,
+    *,
+    on_ready: Callable[[Address], None] = lambda address: None,
+    report: Callable[[str], None] = lambda line: None,
+) -> AgentCounters:
+    """Serve until SIGTERM or Ctrl-C, then say goodbye to every edge and return what was done.
+
+    Args:
+        config: What is asked for.
+        on_ready: Told the bound address once edges may dial.
+        report: Told each event worth a line.
+
+    Raises:
+        SpecError: No such policy or address, or the ready file cannot be written.
+        AuthError: The key is missing or unsafe.
+        KernelError: The address cannot be had.
+    """
+    recipe = find_policy(config.policy)
+    key = Key.read(config.key_path) if config.key_path else None
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(Listener(Address.parse(config.address), key, config.transport))
+        service = AgentService(listener, recipe, report)
+        stack.enter_context(_stop_on_signals(service))
+        if config.ready_path:
+            _write_ready(config.ready_path, listener.address)
+        on_ready(listener.address)
+        return service.run()
+
+
+def _write_ready(path: str, address: Address) -> None:
+    """Write the address so that whoever waits for the file never reads half of it."""
+    draft = Path(f"{path}.{os.getpid()}")
+    try:
+        draft.write_text(f"{address}\n")
+        draft.replace(path)
+    except OSError as error:
+        raise SpecError(
+            f"{path}: {error.strerror}", key="ready_path", hint="name a file you may write"
+        ) from error
+
+
+@contextlib.contextmanager
+def _stop_on_signals(service: AgentService) -> Iterator[None]:
+    """Let SIGTERM and Ctrl-C end the service in order; only the main thread may ask for signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        service.stop(signal.Signals(number).name)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

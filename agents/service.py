@@ -1,0 +1,164 @@
+"""AgentService: answers the observations of many edges, each with a policy of its own.
+
+::
+
+    Opened   -> may this task be served? -> Welcome | Goodbye(refused)
+    Received -> the session's Remote -> Action -> back at once
+    Closed   -> forget the session
+
+Between the arrival of an observation and the sending of its answer stand only the remote and the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct, structs
+
+import netlab
+from netlab.agents.policy import Recipe
+from netlab.control.counters import RemoteCounters
+from netlab.control.remote import Remote
+from netlab.errors import NetlabError, SpecError
+from netlab.messages import PROTOCOL_VERSION, Observation, Welcome
+from netlab.wire.channel import Received
+from netlab.wire.listener import Listener
+from netlab.wire.session import Closed, Opened, Refused, Session
+
+__all__ = ["AgentCounters", "AgentService"]
+
+_POLL_S = 0.2
+"""How soon a stop is noticed when nothing arrives."""
+
+
+class AgentCounters(Struct, kw_only=True):
+    """What an agent has done.
+
+    Attributes:
+        sessions_opened: Edges that were welcomed.
+        sessions_refused: Edges whose task the policy does not serve.
+        sessions_failed: Sessions ended because the policy failed on them.
+        sessions_closed: Sessions that their edge or the network ended.
+        strangers: Times somebody was turned away before a session (counted at most once a second).
+        unexpected: Messages that an edge should not send.
+        send_dropped: Answers that did not leave.
+        remote: Sum over sessions.
+    """
+
+    sessions_opened: int = 0
+    sessions_refused: int = 0
+    sessions_failed: int = 0
+    sessions_closed: int = 0
+    strangers: int = 0
+    unexpected: int = 0
+    send_dropped: int = 0
+    remote: RemoteCounters
+
+
+class AgentService:
+    """Serve a policy.
+
+    Args:
+        listener: Where edges come in; the service closes it.
+        recipe: Makes a policy and its predictor for each session.
+        report: Told each event worth a line, in words for a person; must return at once.
+    """
+
+    def __init__(
+        self, listener: Listener, recipe: Recipe, report: Callable[[str], None] = lambda line: None
+    ) -> None:
+        self._listener = listener
+        self._recipe = recipe
+        self._report = report
+        self._remotes: dict[Session, Remote] = {}
+        self._counters = AgentCounters(remote=RemoteCounters())
+        self._stopped_by = ""
+
+    @property
+    def counters(self) -> AgentCounters:
+        """Return the counts so far, open sessions included."""
+        remote = RemoteCounters()
+        remote.add(self._counters.remote)
+        for session_remote in self._remotes.values():
+            remote.add(session_remote.counters)
+        return structs.replace(self._counters, remote=remote)
+
+    def stop(self, reason: str) -> None:
+        """End ``run`` soon; may be called from a signal handler or another thread."""
+        self._stopped_by = self._stopped_by or reason
+
+    def run(self) -> AgentCounters:
+        """Serve until stopped; then say goodbye to every edge and return the counts."""
+        try:
+            while not self._stopped_by:
+                self.serve(_POLL_S)
+        finally:
+            self._listener.close(self._stopped_by or "the agent failed")
+        return self.counters
+
+    def serve(self, timeout_s: float) -> None:
+        """Wait for something to happen, at most so long, and answer it."""
+        remotes, counters = self._remotes, self._counters
+        for event in self._listener.poll(timeout_s):
+            if not isinstance(event, Received):
+                self._take_event(event)
+                continue
+            session, message = event.session, event.message
+            remote = None if session is None else remotes.get(session)
+            if session is None or remote is None or not isinstance(message, Observation):
+                counters.unexpected += 1
+            else:
+                self._answer(session, remote, message)
+
+    def _answer(self, session: Session, remote: Remote, observation: Observation) -> None:
+        try:
+            action = remote.receive(observation)
+        except (NetlabError, ArithmeticError, ValueError) as error:
+            # One edge's task has broken its policy: the other edges are none the worse.
+            self._counters.sessions_failed += 1
+            self._end(session, f"the policy failed: {error}", refused=False)
+            return
+        if action is not None and not session.send(action):
+            self._counters.send_dropped += 1
+
+    def _take_event(self, event: Opened | Closed | Refused) -> None:
+        if isinstance(event, Opened):
+            self._open(event)
+        elif isinstance(event, Closed):
+            self._counters.sessions_closed += 1
+            self._forget(event.session)
+            self._report(f"{event.session.peer}: closed: {event.reason}")
+        else:
+            self._counters.strangers += 1
+            self._report(f"{event.peer}: turned away: {event.error}")
+
+    def _open(self, event: Opened) -> None:
+        session, hello = event.session, event.hello
+        refusal = self._recipe.refusal(hello.task)
+        try:
+            if refusal:
+                raise SpecError(refusal)
+            policy, predictor = self._recipe.make(hello.task)
+            remote = Remote(hello.task, policy, predictor, hello.horizon_ticks, hello.run)
+        except SpecError as error:
+            self._counters.sessions_refused += 1
+            self._end(
+                session, f"policy {self._recipe.name!r} does not serve this edge: {error}", refused=True
+            )
+            return
+        self._remotes[session] = remote
+        self._counters.sessions_opened += 1
+        session.send(Welcome(protocol=PROTOCOL_VERSION, version=netlab.__version__, policy=self._recipe.name))
+        self._report(
+            f"{session.peer}: {hello.task.name} at {hello.task.rate_hz:g} Hz, horizon {hello.horizon_ticks}"
+        )
+
+    def _end(self, session: Session, reason: str, *, refused: bool) -> None:
+        self._forget(session)
+        session.close(reason, refused=refused)
+        self._report(f"{session.peer}: {reason}")
+
+    def _forget(self, session: Session) -> None:
+        remote = self._remotes.pop(session, None)
+        if remote is not None:
+            self._counters.remote.add(remote.counters)

@@ -1,0 +1,35 @@
+"""Tasks by name. To add one, see docs/adding-an-environment.md."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable
+
+from netlab.envs.cartpole import CartPole
+from netlab.envs.task import Task
+from netlab.errors import SpecError
+
+__all__ = ["TASKS", "make_task"]
+
+TASKS: dict[str, Callable[[float], Task]] = {"CartPole-v1": CartPole}
+"""Name -> what makes the task for a rate in ticks a second."""
+
+DEFAULT_RATE_HZ = 50.0
+_MAX_RATE_HZ = 100_000.0
+
+
+def make_task(name: str, rate_hz: float = DEFAULT_RATE_HZ) -> Task:
+    """Return a new task.
+
+    Raises:
+        SpecError: No task has this name, or the rate is not one a loop can run at.
+    """
+    if not (math.isfinite(rate_hz) and 0.0 < rate_hz <= _MAX_RATE_HZ):
+        raise SpecError(f"{rate_hz}: must be above 0 and at most {_MAX_RATE_HZ:g}", key="rate_hz")
+    make = TASKS.get(name)
+    if make is None:
+        near = difflib.get_close_matches(name, TASKS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(TASKS)}"
+        raise SpecError(f"no task is called {name!r:.100}", key="task", hint=hint)
+    return make(rate_hz)

@@ -1,0 +1,80 @@
+"""TickLog: one line of JSON for each tick, written between episodes so that no tick waits for a disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from msgspec import Struct
+
+from netlab.errors import SpecError
+
+__all__ = ["TickLog", "TickRecord"]
+
+_MAX_HELD_RECORDS = 10_000
+"""An episode that is longer than this is written in parts: a late tick is better than memory without end."""
+
+
+class TickRecord(Struct, frozen=True, gc=False):
+    """What one tick did.
+
+    Attributes:
+        tick: Edge tick.
+        episode: Episode number.
+        source: remote, hold, local or neutral.
+        age_ticks: Age of a remote action; -1 for a fallback.
+        action: What was applied; null is the neutral action.
+        reward: Its reward.
+        newest_age_ticks: Age of the newest answer that had arrived; -1 before the first.
+        connected: Whether there was a channel.
+    """
+
+    tick: int
+    episode: int
+    source: str
+    age_ticks: int
+    action: int | list[object] | None
+    reward: float
+    newest_age_ticks: int
+    connected: bool
+
+
+class TickLog:
+    """Collect records and write them to a file.
+
+    Args:
+        path: The file; what was there is overwritten.
+
+    Raises:
+        SpecError: It cannot be opened.
+    """
+
+    def __init__(self, path: str) -> None:
+        try:
+            self._file: BinaryIO = Path(path).open("wb")  # noqa: SIM115 - closed by close()
+        except OSError as error:
+            raise SpecError(
+                f"{path}: {error.strerror}", key="tick_log", hint="name a file you may write"
+            ) from error
+        self._encoder = msgspec.json.Encoder()
+        self._held: list[TickRecord] = []
+
+    def add(self, record: TickRecord) -> None:
+        """Keep one record."""
+        self._held.append(record)
+        if len(self._held) >= _MAX_HELD_RECORDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is kept."""
+        self._file.write(self._encoder.encode_lines(self._held))
+        self._file.flush()
+        self._held.clear()
+
+    def close(self) -> None:
+        """Write what is kept and close the file."""
+        try:
+            self.flush()
+        finally:
+            self._file.close()

@@ -1,0 +1,33 @@
+"""Entry: starts one of the guest's two standard-library programs by path.
+
+    python -IS  .../entry.py supervise FD       on the host, started by the launcher
+    python -IBS .../entry.py init JOB_FOLDER    pid 1 of the guest
+
+By path, because neither sees site-packages: pid 1 may be another interpreter than the caller's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main(arguments: list[str]) -> None:
+    """Run the program that the first argument names."""
+    # .../netlab/namespaces/guest/entry.py; at the end, so that no file of ours hides one of the library's
+    root = os.path.abspath(__file__)
+    for _ in range(4):
+        root = os.path.dirname(root)
+    sys.path.append(root)
+    if arguments[0] == "supervise":
+        from netlab.namespaces.guest import supervisor
+
+        supervisor.main(int(arguments[1]))
+    else:
+        from netlab.namespaces.guest import pid1
+
+        pid1.main(arguments[1])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,267 @@
+"""Installed guest kernels: folders in the user's cache, each with a manifest that says what is in it.
+
+::
+
+    $XDG_CACHE_HOME/netlab/guest/
+    |- debian-7.2um1-patched/      one kernel, moved into place when it was whole
+    |  |- manifest.json            versions, SHA-256 and size of every file
+    |  |- linux                    the kernel
+    |  |- lib/                     a C library for it, where the machine's own is too old
+    |  `- modules/
+    `- .lock, .staging-*           a fetch under way
+
+A folder is what its manifest says or it is not used: never repaired, only fetched again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from netlab.errors import GuestError
+
+__all__ = [
+    "MANIFEST_NAME",
+    "FileRecord",
+    "GuestKernel",
+    "Manifest",
+    "PackageRecord",
+    "default_guest_kernel",
+    "file_sha256",
+    "guest_cache",
+    "list_guest_kernels",
+    "parse_manifest",
+    "read_kernel",
+    "verify_kernel",
+    "version_key",
+]
+
+MANIFEST_NAME = "manifest.json"
+MANIFEST_FORMAT = 1
+MAX_MANIFEST_BYTES = 1 << 20
+FETCH_HINT = "netlab guest fetch --again"
+
+Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+
+class FileRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a file must be."""
+
+    sha256: Sha256
+    bytes: Annotated[int, Meta(ge=0)]
+
+
+class PackageRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A package that files were taken from."""
+
+    name: str
+    version: str
+    sha256: Sha256
+
+
+class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a kernel's folder holds.
+
+    Attributes:
+        format: Version of this description.
+        release: What ``uname -r`` says inside.
+        sha256: Of the kernel as the archive ships it, before patchelf: its identity, the same on every machine.
+        time_travel: Whether it can run in virtual time.
+        patched: Whether it has been made to use the C library in ``lib/``.
+        kernel: The kernel's file.
+        modules: Module files in the order to load them.
+        files: Every file by its path within the folder.
+        packages: Where they come from.
+        suite: The suite of the archive.
+    """
+
+    format: int
+    release: Annotated[str, Meta(min_length=1)]
+    sha256: Sha256
+    time_travel: bool
+    patched: bool
+    kernel: str
+    modules: tuple[str, ...]
+    files: dict[str, FileRecord]
+    packages: tuple[PackageRecord, ...] = ()
+    suite: str = ""
+
+
+class GuestKernel(Struct, frozen=True, kw_only=True):
+    """A guest kernel on this machine.
+
+    Attributes:
+        path: Its folder.
+        release: What ``uname -r`` says inside; empty where the manifest cannot be read.
+        sha256: Its identity, 64 hexadecimal digits; empty where the manifest cannot be read.
+        time_travel: Whether it can run in virtual time.
+        problem: Why it cannot be used; empty when it can.
+        manifest: What its folder holds; None where it cannot be read.
+    """
+
+    path: Path
+    release: str = ""
+    sha256: str = ""
+    time_travel: bool = False
+    problem: str = ""
+    manifest: Manifest | None = None
+
+    @property
+    def identity(self) -> str:
+        """The kernel as results name it, and as ``NETLAB_GUEST`` does."""
+        return f"{self.release} sha256:{self.sha256}"
+
+    @property
+    def binary(self) -> Path:
+        """The program to execute."""
+        return self.path / (self.manifest.kernel if self.manifest else "linux")
+
+    @property
+    def module_paths(self) -> tuple[Path, ...]:
+        """The modules, in the order to load them."""
+        return tuple(self.path / name for name in self.manifest.modules) if self.manifest else ()
+
+
+def guest_cache() -> Path:
+    """Return the folder of the user's guest kernels; it need not exist yet."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    # The specification of that variable has relative paths ignored.
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "netlab" / "guest"
+
+
+def list_guest_kernels(cache: Path) -> list[GuestKernel]:
+    """Return every kernel in a cache, newest first, those that cannot be used with the reason; reads all files.
+
+    Raises:
+        GuestError: The folder cannot be read.
+    """
+    kernels = []
+    for kernel in _read_all(cache):
+        problem = kernel.problem or _content_problem(kernel)
+        kernels.append(msgspec.structs.replace(kernel, problem=problem))
+    return kernels
+
+
+def default_guest_kernel(cache: Path | None = None) -> GuestKernel | None:
+    """Return the newest kernel that looks whole; None where there is none.
+
+    Sizes are checked here, contents when it is started.
+
+    Args:
+        cache: Folder to look in; the user's unless given.
+
+    Raises:
+        GuestError: The folder cannot be read.
+    """
+    return next((kernel for kernel in _read_all(cache or guest_cache()) if not kernel.problem), None)
+
+
+def read_kernel(folder: Path) -> GuestKernel:
+    """Return the kernel in a folder; what is wrong with manifest or sizes stands in ``problem``."""
+    try:
+        with (folder / MANIFEST_NAME).open("rb") as file:
+            manifest = parse_manifest(file.read(MAX_MANIFEST_BYTES + 1))
+    except OSError as error:
+        return GuestKernel(path=folder, problem=f"{MANIFEST_NAME}: {error.strerror}")
+    except GuestError as error:
+        return GuestKernel(path=folder, problem=error.message)
+    return GuestKernel(
+        path=folder,
+        release=manifest.release,
+        sha256=manifest.sha256,
+        time_travel=manifest.time_travel,
+        problem=_size_problem(folder, manifest),
+        manifest=manifest,
+    )
+
+
+def verify_kernel(kernel: GuestKernel) -> None:
+    """Make sure that a kernel is, byte for byte, what its manifest says.
+
+    Raises:
+        GuestError: It is not.
+    """
+    problem = kernel.problem or _content_problem(kernel)
+    if problem:
+        raise GuestError(f"guest kernel {kernel.path}: {problem}", hint=FETCH_HINT)
+
+
+def parse_manifest(data: bytes) -> Manifest:
+    """Return the manifest that a file holds.
+
+    Raises:
+        GuestError: Not a manifest, of another format, or naming files outside its folder.
+    """
+    if len(data) > MAX_MANIFEST_BYTES:
+        raise GuestError(f"{MANIFEST_NAME}: over {MAX_MANIFEST_BYTES} bytes: not a manifest")
+    try:
+        manifest = msgspec.json.decode(data, type=Manifest)
+    except msgspec.DecodeError as error:
+        raise GuestError(f"{MANIFEST_NAME}: not a manifest: {error}") from error
+    if manifest.format != MANIFEST_FORMAT:
+        raise GuestError(f"{MANIFEST_NAME}: format {manifest.format}; this netlab reads format {MANIFEST_FORMAT}")
+    for name in manifest.files:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            raise GuestError(f"{MANIFEST_NAME}: {name!r}: not a path within the folder")
+    for name in (manifest.kernel, *manifest.modules):
+        if name not in manifest.files:
+            raise GuestError(f"{MANIFEST_NAME}: {name!r} is used but not among the files")
+    return manifest
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """Return the numbers of a release or package version, for comparison."""
+    return tuple(int(number) for number in re.findall(r"\d+", version))
+
+
+def _read_all(cache: Path) -> list[GuestKernel]:
+    try:
+        folders = [entry for entry in cache.iterdir() if entry.is_dir() and not entry.name.startswith(".")]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise GuestError(
+            f"guest cache {cache}: {error.strerror}", hint="set XDG_CACHE_HOME to a folder of yours"
+        ) from error
+    kernels = [read_kernel(folder) for folder in folders]
+    return sorted(kernels, key=lambda kernel: (version_key(kernel.release), kernel.path.name), reverse=True)
+
+
+def _size_problem(folder: Path, manifest: Manifest) -> str:
+    for name, record in manifest.files.items():
+        try:
+            size = (folder / name).stat().st_size
+        except OSError as error:
+            return f"{name}: {error.strerror}"
+        if size != record.bytes:
+            return f"{name}: {size} bytes instead of {record.bytes}"
+    return ""
+
+
+def _content_problem(kernel: GuestKernel) -> str:
+    assert kernel.manifest is not None
+    for name, record in kernel.manifest.files.items():
+        try:
+            found = file_sha256(kernel.path / name)
+        except OSError as error:
+            return f"{name}: {error.strerror}"
+        if found != record.sha256:
+            return f"{name}: its SHA-256 begins {found[:12]}, the manifest's {record.sha256[:12]}"
+    return ""

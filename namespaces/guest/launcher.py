@@ -1,0 +1,264 @@
+"""Launcher: runs one command inside a guest kernel as if it had run here.
+
+::
+
+    run_in_guest --plan--> supervisor --> warden --> guest kernel --> pid 1 --> command
+         ^                                                |
+         `------ GuestSession: streams, signals, status --'
+
+It starts the supervisor, tells it what to start, serves the session and turns its end into an exit status or
+an error. Inside, ``NETLAB_GUEST`` names the kernel: release and SHA-256.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from netlab.errors import GuestError
+from netlab.namespaces.guest import processors
+from netlab.namespaces.guest.caller import (
+    Surroundings,
+    describe_job,
+    init_interpreter,
+    new_job_folder,
+    writable_places,
+)
+from netlab.namespaces.guest.confinement import outermost
+from netlab.namespaces.guest.installed import GuestKernel, verify_kernel
+from netlab.namespaces.guest.job import NULL, Job
+from netlab.namespaces.guest.kernel_plan import KernelPlan, kernel_arguments
+from netlab.namespaces.guest.memory_place import choose_memory_place, memory_places
+from netlab.namespaces.guest.session import GuestSession
+from netlab.namespaces.guest.signal_catch import caught_signals
+from netlab.namespaces.guest.streams import describe_streams, window_size
+
+__all__ = ["DEFAULT_MEMORY_BYTES", "run_in_guest"]
+
+DEFAULT_MEMORY_BYTES = 1 << 30
+MIN_MEMORY_BYTES = 48 << 20
+
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH)
+_ENTRY = str(Path(__file__).with_name("entry.py"))
+
+
+def run_in_guest(
+    argv: Sequence[str],
+    *,
+    kernel: GuestKernel,
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    timeout_s: float | None = None,
+    cpu: int | None = None,
+    confine: bool = True,
+    writable: Sequence[str] = (),
+    stdin: int | None = 0,
+    stdout: int = 1,
+    stderr: int = 2,
+    notice: Callable[[str], None] | None = None,
+) -> int:
+    """Run a command inside a guest kernel and return its exit status.
+
+    Folder, environment, arguments, umask, limits, terminal and output are those it would have had here. When
+    called from the main thread, INT, TERM, HUP and QUIT are passed on meanwhile; a second one of a kind within
+    10 s ends the guest.
+
+    Args:
+        argv: The command; looked up in PATH inside.
+        kernel: The kernel to run.
+        env: Its environment, whole; ours unless given.
+        cwd: Its working folder; ours unless given.
+        memory_bytes: The guest's memory; costs nothing until it is used.
+        timeout_s: End the guest after so many seconds, its start included; None for never.
+        cpu: Pin the guest to this CPU; the idlest without a guest unless given.
+        confine: As root, let the guest write to its working folder, the temporary folders and ``writable``
+            alone. An ordinary user's guest has that user's rights, no more, and is not confined further.
+        writable: Existing files and folders that a confined guest may write to as well.
+        stdin: Descriptor its input comes from; None for none. What the command leaves unread may be lost.
+        stdout: Descriptor its output goes to.
+        stderr: Descriptor its errors go to.
+        notice: Told what a person should know beside the exit status; printed on our stderr unless given.
+
+    Returns:
+        The command's status; 128 + n for signal n; 127 not found, 126 not executable; 124 after ``timeout_s``.
+
+    Raises:
+        GuestError: The kernel is damaged, the guest cannot be started or confined, or it died without a status.
+    """
+    launch = _Launch(kernel, memory_bytes, Surroundings(cwd, env), writable if _confines(confine) else None)
+    streams = _CallerStreams(stdin, stdout, stderr)
+    session = launch.run(argv, streams, cpu, timeout_s)
+    return _outcome(session, memory_bytes, notice or _print_notice)
+
+
+class _CallerStreams:
+    """The caller's standard streams and what they are."""
+
+    def __init__(self, stdin: int | None, stdout: int, stderr: int) -> None:
+        self.kinds = describe_streams(stdin, stdout, stderr)
+        self.stdin = None if self.kinds.stdin == NULL else stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self.window = window_size((stdout, stderr, self.stdin))
+
+
+class _Launch:
+    """One guest on its way: descriptors, supervisor, plan."""
+
+    def __init__(
+        self, kernel: GuestKernel, memory_bytes: int, around: Surroundings, writable: Sequence[str] | None
+    ) -> None:
+        if memory_bytes < MIN_MEMORY_BYTES:
+            raise GuestError(f"guest: {memory_bytes} bytes of memory; it needs {MIN_MEMORY_BYTES >> 20} MiB at least")
+        self._kernel = kernel
+        self._memory_bytes = memory_bytes
+        self._around = around
+        self._writable = writable
+        self._job_folder = new_job_folder()
+        self._memory_place = choose_memory_place(memory_bytes, memory_places(os.environ))
+
+    def run(
+        self, argv: Sequence[str], streams: _CallerStreams, cpu: int | None, timeout_s: float | None
+    ) -> GuestSession:
+        """Start the guest, serve it until it is gone, and return the session.
+
+        Raises:
+            GuestError: It cannot be started.
+        """
+        begun_s = time.monotonic()
+        ticks = processors.read_busy_ticks()
+        _flush_ours()
+        with contextlib.ExitStack() as stack:
+            # The supervisor removes the folder, unless it was killed.
+            stack.callback(shutil.rmtree, self._job_folder, ignore_errors=True)
+            signals_fd = stack.enter_context(caught_signals(_PASSED_ON))
+            link, control, ours, theirs = self._start_supervisor(stack)
+            verify_kernel(self._kernel)  # meanwhile the supervisor's interpreter starts
+            job = describe_job(argv, self._around, self._kernel, streams.kinds, streams.window)
+            plan = self._plan(job, theirs, processors.chosen_cpus(cpu, ticks))
+            with contextlib.suppress(BrokenPipeError):  # it was killed: the session says so
+                link.sendall(plan.encode())
+            session = GuestSession(
+                supervisor=link,
+                control=control,
+                log_fd=ours[0],
+                outputs=((ours[1], streams.stdout), (ours[2], streams.stderr)),
+                stdin=streams.stdin,
+                kinds=streams.kinds,
+                signals_fd=signals_fd,
+                deadline_s=None if timeout_s is None else begun_s + timeout_s,
+            )
+            session.run()
+            return session
+
+    def _start_supervisor(
+        self, stack: contextlib.ExitStack
+    ) -> tuple[socket.socket, socket.socket, list[int], tuple[int, int, int, int]]:
+        """Make the descriptors of a guest and start the supervisor with its ends of them.
+
+        Returns:
+            The lifeline, our end of the control console, our ends of log, stdout and stderr, and the numbers of
+            the guest's ends: log, stdout, stderr, control.
+        """
+        link, far_link = socket.socketpair()
+        control, far_control = socket.socketpair()
+        control.setblocking(False)
+        pipes = [os.pipe2(os.O_CLOEXEC) for _ in range(3)]
+        for read_end, _ in pipes:
+            os.set_blocking(read_end, False)
+            stack.callback(os.close, read_end)
+        far = [write_end for _, write_end in pipes]
+        theirs = (far[0], far[1], far[2], far_control.fileno())
+        stack.callback(control.close)
+        try:
+            supervisor = subprocess.Popen(
+                [sys.executable, "-IS", _ENTRY, "supervise", str(far_link.fileno())],
+                pass_fds=(*theirs, far_link.fileno()),
+                stdin=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,
+            )
+        finally:
+            far_link.close()
+            far_control.close()
+            for fd in far:
+                os.close(fd)
+        stack.callback(supervisor.wait)
+        stack.callback(link.close)  # first of all: it is what the supervisor waits for
+        return link, control, [read_end for read_end, _ in pipes], theirs
+
+    def _plan(self, job: Job, theirs: tuple[int, int, int, int], cpus: tuple[int, ...]) -> KernelPlan:
+        log_fd, stdout_fd, stderr_fd, control_fd = theirs
+        own = (self._job_folder, self._memory_place)
+        return KernelPlan(
+            argv=kernel_arguments(
+                binary=str(self._kernel.binary),
+                memory_bytes=self._memory_bytes,
+                job_folder=self._job_folder,
+                init=(init_interpreter(), "-IBS", _ENTRY, "init", self._job_folder),
+                log_fd=log_fd,
+                stdout_fd=stdout_fd,
+                stderr_fd=stderr_fd,
+                control_fd=control_fd,
+            ),
+            env={"TMPDIR": self._memory_place, "PATH": os.defpath, "HOME": self._job_folder},
+            folder=str(self._kernel.path),
+            job_folder=self._job_folder,
+            job_text=job.to_json(),
+            descriptors=theirs,
+            log_fd=log_fd,
+            cpus=cpus,
+            confine=self._writable is not None,
+            writable=()
+            if self._writable is None
+            else outermost(writable_places(self._around, self._writable, own)),
+        )
+
+
+def _confines(wanted: bool) -> bool:
+    """Return whether to confine: an ordinary user's guest is held by that user's rights already."""
+    return wanted and os.geteuid() == 0
+
+
+def _flush_ours() -> None:
+    """Let what we printed come out before what the guest prints."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with contextlib.suppress(ValueError):  # closed
+                stream.flush()
+
+
+def _print_notice(text: str) -> None:
+    print(f"netlab: {text}", file=sys.stderr, flush=True)
+
+
+def _outcome(session: GuestSession, memory_bytes: int, notice: Callable[[str], None]) -> int:
+    """Return the exit status of a guest that is gone.
+
+    Raises:
+        GuestError: It left none.
+    """
+    log = session.log
+    if session.status is not None:
+        if log.out_of_memory:
+            notice(f"the guest ran out of its {memory_bytes >> 20} MiB of memory: {log.out_of_memory}")
+        return session.status
+    if log.panic:
+        raise GuestError(
+            f"the guest kernel gave up: {log.panic}",
+            hint="a guest with more memory may get further" if "memory" in log.panic.lower() else "",
+        )
+    how = "ended" if session.ready else "did not come up"
+    if session.wait_status is not None:
+        code = session.wait_status
+        how += f" (signal {-code})" if code < 0 else f" (exit code {code})"
+    raise GuestError(f"the guest {how} without a status; its last lines:\n{log.last_lines or '  (none)'}")

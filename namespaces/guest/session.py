@@ -1,0 +1,269 @@
+"""Session: the launcher's side of one guest's life: its streams, its signals, its end.
+
+::
+
+    caller's stdin  --INPUT frames, one at a time-->  control console   -> pid 1
+    caller's stdout <-----------------------------  console 1
+    caller's stderr <-----------------------------  console 2
+    KernelLog       <-----------------------------  console 0
+    signals, time   --SIGNAL frames, or the lifeline cut--> pid 1, supervisor
+
+One loop that never blocks on any of them. It knows no paths and starts nothing: ``launcher.py`` does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+
+from netlab.errors import GuestError
+from netlab.namespaces.guest import frames
+from netlab.namespaces.guest.frames import FrameKind
+from netlab.namespaces.guest.job import TERMINAL
+from netlab.namespaces.guest.kernel_log import KernelLog
+from netlab.namespaces.guest.kernel_plan import EventReader
+from netlab.namespaces.guest.relay import Relay
+from netlab.namespaces.guest.streams import StreamKinds, window_size
+
+__all__ = ["STATUS_OF_TIMEOUT", "GuestSession"]
+
+STATUS_OF_TIMEOUT = 124
+"""As timeout(1) has it."""
+
+AGAIN_KILLS_S = 10.0
+"""A second signal of a kind within this time ends the guest instead of being passed on."""
+
+PIPE_BUF = 4096
+"""What fits into a pipe that polls as writable: the caller's own descriptors cannot be made non-blocking."""
+
+BACKGROUND_POLL_S = 0.5
+END_GRACE_S = 10.0
+
+
+class GuestSession:
+    """Carries streams and signals between the caller and a running guest until the guest is gone."""
+
+    def __init__(
+        self,
+        *,
+        supervisor: socket.socket,
+        control: socket.socket,
+        log_fd: int,
+        outputs: tuple[tuple[int, int], ...],
+        stdin: int | None,
+        kinds: StreamKinds,
+        signals_fd: int,
+        deadline_s: float | None,
+    ) -> None:
+        """Take over the descriptors of a guest that is being started.
+
+        Args:
+            supervisor: The lifeline; shut when the guest is to end.
+            control: Our end of the control console, non-blocking.
+            log_fd: Kernel messages, non-blocking.
+            outputs: (source, sink) of stdout and of stderr; sources non-blocking.
+            stdin: The caller's input; None for none.
+            kinds: What the caller's streams are.
+            signals_fd: Yields one byte for each signal caught.
+            deadline_s: On the monotonic clock; None for none.
+        """
+        self.log = KernelLog()
+        self.status: int | None = None
+        self.wait_status: int | None = None
+        self.trouble: tuple[str, str] | None = None
+        self.ready = False
+        self._supervisor = supervisor
+        self._events = EventReader()
+        self._orderly = False
+        self._control: socket.socket | None = control
+        self._frames = frames.FrameReader()
+        self._to_guest = bytearray()
+        self._log_fd: int | None = log_fd
+        self._outputs = {number: Relay(*ends, PIPE_BUF) for number, ends in enumerate(outputs, start=1)}
+        self._stdin = stdin
+        self._stdin_is_terminal = kinds.stdin == TERMINAL
+        self._may_send_input = False
+        self._signals_fd = signals_fd
+        self._last_signal = (0, -AGAIN_KILLS_S)
+        self._deadline_s = deadline_s
+        self._window_of = tuple(sink for _, sink in outputs)
+        self._cut = False
+
+    def run(self) -> None:
+        """Serve the guest until it, its supervisor and all that it printed are gone.
+
+        Raises:
+            GuestError: The supervisor was killed, or the guest could not be started.
+        """
+        gone_at_s: float | None = None
+        while True:
+            supervisor_gone = self._supervisor.fileno() < 0
+            if supervisor_gone and not self._open_sources():
+                break
+            if supervisor_gone:
+                gone_at_s = gone_at_s or time.monotonic()
+                if time.monotonic() - gone_at_s > END_GRACE_S:
+                    break
+            self._turn()
+        if self.trouble is not None:
+            raise GuestError(*self.trouble)
+        if not self._orderly:
+            raise GuestError("the guest's supervisor was killed; the guest has been ended")
+
+    def end(self) -> None:
+        """Have the guest and everything that belongs to it end now."""
+        if not self._cut:
+            self._cut = True
+            with contextlib.suppress(OSError):
+                self._supervisor.shutdown(socket.SHUT_WR)
+
+    def _open_sources(self) -> bool:
+        return self._log_fd is not None or any(not relay.finished for relay in self._outputs.values())
+
+    def _turn(self) -> None:
+        """Carry what can be carried now, or wait until something can."""
+        masks = self._interests()
+        poller = select.poll()
+        for fd, mask in masks.items():
+            poller.register(fd, mask)
+        ready = dict(poller.poll(self._patience_ms()))
+        if self._deadline_s is not None and time.monotonic() >= self._deadline_s and not self._cut:
+            self.status = STATUS_OF_TIMEOUT
+            self.end()
+        if ready.get(self._signals_fd):
+            for number in os.read(self._signals_fd, 64):
+                self._on_signal(number)
+        if self._supervisor.fileno() in ready:
+            self._hear_supervisor()
+        if self._log_fd is not None and self._log_fd in ready:
+            self._hear_log()
+        if self._control is not None and ready.get(self._control.fileno()):
+            self._hear_guest(ready[self._control.fileno()])
+        if self._stdin is not None and ready.get(self._stdin):
+            self._send_input(self._stdin)
+        for number, relay in self._outputs.items():
+            if relay.source is not None and ready.get(relay.source):
+                relay.fill()
+            if relay.sink is not None and relay.pending and ready.get(relay.sink) and not relay.drain():
+                self._send(FrameKind.CLOSED, bytes((number,)))
+        self._flush()
+
+    def _interests(self) -> dict[int, int]:
+        """Return what to poll for."""
+        masks = {self._signals_fd: select.POLLIN}
+        if self._supervisor.fileno() >= 0:
+            masks[self._supervisor.fileno()] = select.POLLIN
+        if self._log_fd is not None:
+            masks[self._log_fd] = select.POLLIN
+        if self._control is not None:
+            masks[self._control.fileno()] = select.POLLIN | (select.POLLOUT if self._to_guest else 0)
+        if self._stdin is not None and self._may_send_input and not self._in_background():
+            masks[self._stdin] = select.POLLIN
+        for relay in self._outputs.values():
+            if relay.wants_input and relay.source is not None:
+                masks[relay.source] = select.POLLIN
+            if relay.wants_room and relay.sink is not None:
+                masks[relay.sink] = masks.get(relay.sink, 0) | select.POLLOUT
+        return masks
+
+    def _patience_ms(self) -> float | None:
+        waits_s = []
+        if self._deadline_s is not None and not self._cut:
+            waits_s.append(max(0.0, self._deadline_s - time.monotonic()))
+        if self._supervisor.fileno() < 0 or (self._may_send_input and self._stdin_is_terminal):
+            waits_s.append(BACKGROUND_POLL_S)
+        return min(waits_s) * 1000.0 if waits_s else None
+
+    def _in_background(self) -> bool:
+        """Whether reading the terminal would stop us: another process group has it."""
+        if not self._stdin_is_terminal or self._stdin is None:
+            return False
+        try:
+            return os.tcgetpgrp(self._stdin) != os.getpgrp()
+        except OSError:  # not our controlling terminal: no job control, reading is fine
+            return False
+
+    def _on_signal(self, number: int) -> None:
+        if number == signal.SIGWINCH:
+            self._send(FrameKind.WINDOW, frames.encode_window(*window_size((*self._window_of, self._stdin))))
+            return
+        now = time.monotonic()
+        again = self._last_signal[0] == number and now - self._last_signal[1] < AGAIN_KILLS_S
+        self._last_signal = (number, now)
+        if self.ready and not again:
+            self._send(FrameKind.SIGNAL, bytes((number,)))
+        elif self.status is None:
+            self.status = 128 + number
+            self.end()
+
+    def _hear_supervisor(self) -> None:
+        try:
+            data = self._supervisor.recv(65536)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self._supervisor.close()  # where it was killed, this is what ends the warden
+            return
+        for event in self._events.feed(data):
+            if event["event"] == "failed" and self.trouble is None:
+                self.trouble = (str(event["message"]), str(event["hint"]))
+            elif event["event"] == "ended":
+                self.wait_status = int(str(event["status"]))
+            elif event["event"] == "done":
+                self._orderly = True
+
+    def _hear_log(self) -> None:
+        assert self._log_fd is not None
+        with contextlib.suppress(BlockingIOError):
+            data = os.read(self._log_fd, 65536)
+            self.log.add(data)
+            if not data:
+                self._log_fd = None
+
+    def _hear_guest(self, ready: int) -> None:
+        assert self._control is not None
+        data = b""
+        if ready & select.POLLIN:
+            with contextlib.suppress(ConnectionResetError):
+                data = self._control.recv(65536)
+        elif not ready & (select.POLLHUP | select.POLLERR):
+            return
+        if not data:
+            self._control = None
+            return
+        for kind, payload in self._frames.feed(data):
+            if kind == FrameKind.READY:
+                self.ready = True
+                self._may_send_input = True
+            elif kind == FrameKind.CONSUMED:
+                self._may_send_input = True
+            elif kind == FrameKind.TROUBLE and self.trouble is None:
+                self.trouble = (f"the guest could not be set up: {payload.decode('utf-8', 'replace')}", "")
+            elif kind == FrameKind.EXIT and self.status is None:
+                self.status = frames.decode_status(payload)
+
+    def _send_input(self, stdin: int) -> None:
+        try:
+            data = os.read(stdin, frames.MAX_INPUT_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:  # the terminal is gone
+            data = b""
+        self._may_send_input = False
+        self._send(FrameKind.INPUT, data)
+        if not data and not self._stdin_is_terminal:
+            self._stdin = None
+
+    def _send(self, kind: FrameKind, payload: bytes) -> None:
+        if self.ready:  # what comes before pid 1 listens would be lost
+            self._to_guest += frames.encode_frame(kind, payload)
+
+    def _flush(self) -> None:
+        if self._control is None or not self._to_guest:
+            return
+        with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            del self._to_guest[: self._control.send(self._to_guest)]

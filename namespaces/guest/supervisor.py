@@ -1,0 +1,247 @@
+"""Supervisor: the process between launcher and guest kernel that leaves nothing behind, whoever is killed.
+
+::
+
+    launcher --socket (the lifeline)--> supervisor --fork--> warden --fork, exec--> guest kernel --> its stubs
+                                         |  job folder         |  own process group (as root: pid 1 of its own
+                                         |                     |  PID namespace), confined before the exec
+                                         `- both read the lifeline: its end means that the launcher is gone
+
+    killed          what follows
+    launcher        the lifeline ends: the warden kills its group and itself, the supervisor reaps, removes the folder
+    supervisor      the launcher notices, shuts the lifeline and removes the folder; the warden as above
+    warden          its PID namespace dies with it; without one the supervisor, a subreaper, kills its group
+    guest kernel    the warden reports the wait status and ends
+
+Runs in an interpreter of its own (``entry.py supervise FD``), since the caller may have threads: a process
+that unshares and forks must not. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import struct
+import sys
+
+from netlab.errors import GuestError, NetlabError
+from netlab.namespaces import syscalls
+from netlab.namespaces.guest import confinement
+from netlab.namespaces.guest.job import JOB_FILE_NAME
+from netlab.namespaces.guest.kernel_plan import KernelPlan, encode_event
+
+__all__ = ["main"]
+
+_WAIT_FOR_ALL = 0x40000000  # __WALL: stubs are cloned without SIGCHLD
+_CLAIMS_A_CPU = 64
+_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGPIPE)
+
+
+def main(link_fd: int) -> None:
+    """Run one guest kernel as the launcher at the other end of a socket asks, then remove every trace of it."""
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    syscalls.set_subreaper()
+    link = socket.socket(fileno=link_fd)
+    plan = _receive_plan(link)
+    if plan is None:
+        return
+    warden = None
+    try:
+        _make_job_folder(plan)
+        cpu, claim = claim_cpu(plan.cpus)
+        with claim:
+            if plan.confine:
+                syscalls.unshare(syscalls.CLONE_NEWPID)
+            warden = os.fork()
+            if warden == 0:
+                claim.close()
+                _guard(lambda: _Warden(plan, link, cpu).run(), link)
+            for fd in plan.descriptors:
+                os.close(fd)
+            warden_fd = os.pidfd_open(warden)
+            select.select([link, warden_fd], [], [])
+    except OSError as error:
+        _report_failure(link, error)
+    finally:
+        if warden:
+            _end_group(warden)
+        shutil.rmtree(plan.job_folder, ignore_errors=True)
+    _report(link, "done")
+
+
+def claim_cpu(preferred: tuple[int, ...]) -> tuple[int, socket.socket]:
+    """Return the first CPU with the fewest guests on it, and the claim to it.
+
+    A claim is a name in the abstract socket space: nobody can forget to remove it. Guests of other network
+    namespaces are not seen; for them the order of preference, by load, must do.
+
+    Args:
+        preferred: CPUs, best first.
+
+    Raises:
+        OSError: Sockets cannot be had.
+    """
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for number in range(_CLAIMS_A_CPU):
+        for cpu in preferred:
+            try:
+                claim.bind(f"\0netlab-guest-cpu-{cpu}-{number}")
+            except OSError:
+                continue
+            return cpu, claim
+    return preferred[0], claim
+
+
+class _Warden:
+    """The parent of the guest kernel."""
+
+    def __init__(self, plan: KernelPlan, link: socket.socket, cpu: int) -> None:
+        self._plan = plan
+        self._link = link
+        self._cpu = cpu
+
+    def run(self) -> None:
+        """Start the kernel, wait for its end or the launcher's, end what is left. Returns only by an error."""
+        os.setsid()
+        syscalls.set_subreaper()
+        nothing_fd = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        if self._plan.confine:
+            self._confine()
+        kernel = self._start(nothing_fd)
+        kernel_fd = os.pidfd_open(kernel)
+        ready, _, _ = select.select([self._link, kernel_fd], [], [])
+        if kernel_fd in ready:
+            _, status = os.waitpid(kernel, _WAIT_FOR_ALL)
+            _report(self._link, "ended", status=os.waitstatus_to_exitcode(status))
+        else:
+            # The supervisor removes the folder too; this is for the case that it has been killed as well.
+            shutil.rmtree(self._plan.job_folder, ignore_errors=True)
+        os.killpg(0, signal.SIGKILL)
+
+    def _confine(self) -> None:
+        try:
+            confinement.confine(self._plan.writable)
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
+            raise GuestError(
+                f"cannot confine the guest{where}: {error.strerror}; root's guest could write to the whole machine",
+                hint="start it as an ordinary user (it needs no rights at all), or allow it with confine=False",
+            ) from error
+
+    def _start(self, nothing_fd: int) -> int:
+        told, tell = os.pipe()  # closed by a successful exec; else it carries the reason
+        warden = os.getpid()
+        kernel = os.fork()
+        if kernel == 0:
+            try:
+                self._become_kernel(nothing_fd, warden)
+            except OSError as error:
+                os.write(tell, f"{error.strerror}".encode())
+            finally:
+                os._exit(127)
+        os.close(tell)
+        for fd in self._plan.descriptors:
+            os.close(fd)
+        with open(told, "rb") as reason_file:  # noqa: PTH123 - a descriptor, no path
+            reason = reason_file.read().decode(errors="replace")
+        if reason:
+            raise GuestError(
+                f"cannot start the guest kernel {self._plan.argv[0]}: {reason}", hint="netlab guest list"
+            )
+        _report(self._link, "started", cpu=self._cpu)
+        return kernel
+
+    def _become_kernel(self, nothing_fd: int, warden: int) -> None:
+        syscalls.die_with_parent_thread()
+        if os.getppid() != warden:
+            return
+        os.sched_setaffinity(0, {self._cpu})
+        syscalls.set_timer_slack(1)
+        for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):
+            _, hard = resource.getrlimit(kind)
+            resource.setrlimit(kind, (hard, hard))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        for number in _IGNORED:
+            signal.signal(number, signal.SIG_DFL)
+        os.dup2(nothing_fd, 0)
+        os.dup2(self._plan.log_fd, 1)
+        os.dup2(self._plan.log_fd, 2)
+        for fd in self._plan.descriptors:
+            os.set_inheritable(fd, True)
+        os.chdir(self._plan.folder)
+        if self._plan.confine:
+            confinement.drop_capabilities()
+        os.execve(self._plan.argv[0], self._plan.argv, self._plan.env)
+
+
+def _receive_plan(link: socket.socket) -> KernelPlan | None:
+    """Return what the launcher asks for; None when it is gone before it could ask."""
+    header = _receive_exactly(link, 4)
+    if header is None:
+        return None
+    text = _receive_exactly(link, struct.unpack("<I", header)[0])
+    return None if text is None else KernelPlan.from_json(text.decode("ascii"))
+
+
+def _receive_exactly(link: socket.socket, count: int) -> bytes | None:
+    data = b""
+    while len(data) < count:
+        piece = link.recv(min(count - len(data), 1 << 20))
+        if not piece:
+            return None
+        data += piece
+    return data
+
+
+def _make_job_folder(plan: KernelPlan) -> None:
+    os.mkdir(plan.job_folder, 0o700)  # noqa: PTH102 - pathlib is not worth its import time here
+    with open(os.path.join(plan.job_folder, JOB_FILE_NAME), "x", encoding="ascii") as file:  # noqa: PTH118, PTH123
+        file.write(plan.job_text)
+
+
+def _guard(run: object, link: socket.socket) -> None:
+    """Run the warden so that its process never goes on with the supervisor's code."""
+    try:
+        assert callable(run)
+        run()
+    except (OSError, NetlabError) as error:
+        _report_failure(link, error)
+    finally:
+        os._exit(1)
+
+
+def _end_group(warden: int) -> None:
+    """Kill the warden and all of its group, then reap until no descendant is left."""
+    while True:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(warden, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(warden, signal.SIGKILL)  # it may not have its group yet
+        try:
+            os.waitpid(-1, _WAIT_FOR_ALL)
+        except ChildProcessError:
+            return
+
+
+def _report_failure(link: socket.socket, error: OSError | NetlabError) -> None:
+    if isinstance(error, NetlabError):
+        _report(link, "failed", message=error.message, hint=error.hint)
+    else:
+        where = f"{error.filename}: " if error.filename else ""
+        _report(link, "failed", message=f"cannot start a guest: {where}{error.strerror}", hint="")
+
+
+def _report(link: socket.socket, event: str, **facts: object) -> None:
+    with contextlib.suppress(OSError):  # the launcher is gone: nobody to tell
+        link.sendall(encode_event(event, **facts))
+
+
+if __name__ == "__main__":
+    sys.exit("run by entry.py")

@@ -1,0 +1,162 @@
+"""Host: a network namespace of a lab in which programs run.
+
+Owns where its programs print and which variables tell them of the lab. Must not know what a link does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
+
+from netlab.errors import LabError, SpecError
+from netlab.namespaces.node import Node
+from netlab.namespaces.pid_space import PidSpace
+from netlab.namespaces.process import HostProcess, Program
+from netlab.namespaces.process_output import FileOutput, Inherited, KeptTail, ProcessOutput
+
+__all__ = ["Attachment", "Host"]
+
+T = TypeVar("T")
+
+
+class Attachment(NamedTuple):
+    """A link as one of its hosts sees it.
+
+    Attributes:
+        link: The link's name.
+        interface: Our interface on it.
+        address: Our address on it.
+        peer: Name of the host at the far end.
+        peer_address: Its address on this link.
+    """
+
+    link: str
+    interface: str
+    address: str
+    peer: str
+    peer_address: str
+
+
+class Host:
+    """A host of a lab.
+
+    Attributes:
+        name: Its name.
+        node: Its namespace and socket.
+        attachments: Its links, in the order of their interfaces eth0, eth1 ...
+        processes: What has been started in it.
+    """
+
+    def __init__(
+        self, node: Node, lab_name: str, run_folder: Path | None, pids: Callable[[], PidSpace]
+    ) -> None:
+        self.name = node.name
+        self.node = node
+        self.attachments: list[Attachment] = []
+        self.processes: list[HostProcess] = []
+        self._lab_name = lab_name
+        self._run_folder = run_folder
+        self._pids = pids
+
+    @property
+    def address(self) -> str:
+        """Its address on its first link.
+
+        Raises:
+            LabError: It has no link yet.
+        """
+        if not self.attachments:
+            raise LabError(f"host {self.name} has no address", hint="add a link to it first")
+        return self.attachments[0].address
+
+    def address_of(self, peer: str) -> str:
+        """Return the address at which this host reaches another over the first link to it.
+
+        Raises:
+            LabError: There is no link between the two.
+        """
+        for attachment in self.attachments:
+            if attachment.peer == peer:
+                return attachment.peer_address
+        raise LabError(
+            f"host {self.name} has no link to {peer}", hint="a host reaches its direct neighbours alone"
+        )
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables by which its programs learn where they are (docs/labs.md)."""
+        variables = {"NETLAB_LAB": self._lab_name, "NETLAB_HOST": self.name}
+        if self.attachments:
+            variables["NETLAB_ADDRESS"] = self.attachments[0].address
+            variables["NETLAB_PEER"] = self.attachments[0].peer_address
+        for attachment in reversed(self.attachments):  # of two links to one peer the first counts
+            suffix = re.sub(r"[^A-Z0-9]", "_", attachment.peer.upper())
+            variables[f"NETLAB_PEER_{suffix}"] = attachment.peer_address
+        return variables
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Run a function inside the host's namespace, in a thread of its own; its sockets stay there.
+
+        Raises:
+            BaseException: Whatever the function raises.
+        """
+        return self.node.namespace.call(function)
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        stdin: int | None = None,
+        stdout: str | os.PathLike[str] | Literal["inherit"] | None = None,
+        own_session: bool = True,
+        ignored_signals: frozenset[int] = frozenset(),
+    ) -> HostProcess:
+        """Start a program in this host; return once it runs.
+
+        Args:
+            argv: The program and its arguments; no shell.
+            env: Variables on top of netlab's own environment and those of ``environment()``.
+            cwd: Folder it starts in; netlab's own unless given.
+            stdin: A descriptor it reads; nothing unless given.
+            stdout: File for its stdout and stderr, or ``inherit``; unless given, a file in the lab's run
+                folder, or, where there is none, its last 64 KiB are kept.
+            own_session: Give it a session of its own; False keeps it in netlab's, with the terminal.
+            ignored_signals: Signals it starts with ignored.
+
+        Raises:
+            SpecError: No program is named, or an argument or variable holds a null byte.
+            KernelError: It cannot be started: no such program, not executable.
+            LabError: Its output file cannot be written.
+        """
+        variables = {**os.environ, **self.environment(), **(env or {})}
+        if not argv or not argv[0]:
+            raise SpecError(
+                f"no program to start in host {self.name}", hint="name a program and its arguments"
+            )
+        for text in (*argv, *variables, *variables.values()):
+            if "\0" in text:
+                raise SpecError(f"{text!r:.80} for a program in host {self.name}: holds a null byte")
+        program = Program(
+            argv=argv,
+            env=variables,
+            cwd=os.path.abspath(cwd) if cwd is not None else os.getcwd(),  # noqa: PTH100, PTH109 - links stay
+            own_session=own_session,
+            ignored_signals=ignored_signals,
+        )
+        pids = self._pids()
+        process = pids.start(program, self.node.namespace, self._open_output(stdout), stdin)
+        self.processes.append(process)
+        return process
+
+    def _open_output(self, stdout: str | os.PathLike[str] | None) -> ProcessOutput:
+        if stdout == "inherit":
+            return Inherited()
+        if stdout is not None:
+            return FileOutput(Path(stdout))
+        if self._run_folder is not None:
+            return FileOutput(self._run_folder / f"{self.name}-{len(self.processes) + 1}.log")
+        return KeptTail()

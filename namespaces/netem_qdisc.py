@@ -1,0 +1,269 @@
+"""NetemQdisc: one netem qdisc of one interface, put in a state and proven to be in it.
+
+::
+
+    apply(state)       encode in full -> change -> read -> decode -> compare -> ok | error naming fields
+    apply_fast(state)  patch the bytes of the last change -> send -> acknowledgement
+
+Owns what the kernel does not tell: which tables the qdisc holds. Knows the socket and the codec, no link.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from netlab.errors import KernelError
+from netlab.namespaces.kernel_objects import ROOT, QdiscEntry
+from netlab.namespaces.netem_codec import (
+    H_JITTER64,
+    H_LATENCY64,
+    H_RATE,
+    H_RATE64,
+    H_SEED,
+    HOT,
+    TICK_SHIFT,
+    U32_MAX,
+    decode_netem,
+    encode_netem,
+)
+from netlab.namespaces.netem_compare import compare_netem
+from netlab.traces.qdisc_state import QdiscState, SlotState
+
+if TYPE_CHECKING:
+    from netlab.namespaces.features import KernelFeatures
+    from netlab.namespaces.netlink_socket import PrebuiltRequest
+    from netlab.namespaces.rtnetlink import RouteSocket
+
+__all__ = ["DEFAULT_HANDLE", "NetemQdisc", "linear_table"]
+
+DEFAULT_HANDLE = 0x10000
+"""``1:``, as tc would write it."""
+
+_LINEAR_ENTRIES = 4096
+_TABLE_SCALE = 8192
+
+_read_hot = attrgetter(
+    "latency_ns", "jitter_ns", "limit_packets", "loss", "duplicate", "gap", "rate_bytes_per_s", "seed"
+)
+_read_cold = attrgetter(
+    "packet_overhead_bytes", "cell_size_bytes", "cell_overhead_bytes", "delay_correlation",
+    "loss_correlation", "duplicate_correlation", "reorder", "reorder_correlation", "corrupt",
+    "corrupt_correlation", "ecn", "slot", "loss_model", "delay_table", "slot_table",
+)  # fmt: skip
+
+
+class NetemQdisc:
+    """A netem qdisc at the root of an interface (or under another parent).
+
+    One thread at a time uses it. Inside ``socket.batch()`` only ``add(state, verify=False)``.
+
+    Args:
+        socket: Socket in the interface's namespace; stays the caller's to close.
+        ifindex: The interface.
+        handle: The qdisc's handle; stays the same for its life, since a new one would drop its packets.
+        parent: Where it sits.
+        features: What this kernel can do, for the comparison; None for everything.
+    """
+
+    def __init__(
+        self,
+        socket: RouteSocket,
+        ifindex: int,
+        handle: int = DEFAULT_HANDLE,
+        parent: int = ROOT,
+        features: KernelFeatures | None = None,
+    ) -> None:
+        self.ifindex = ifindex
+        self.handle = handle
+        self._socket = socket
+        self._parent = parent
+        self._features = features
+        self._forget()
+
+    def _forget(self) -> None:
+        self._sent: QdiscState | None = None
+        self._delay_table: tuple[int, ...] | None = None
+        self._slot_table: tuple[int, ...] | None = None
+        self._request: PrebuiltRequest | None = None
+        self._options_at = 0
+        # The cold fields that the prebuilt message holds; None when it holds no message fit for patching.
+        self._cold: tuple[object, ...] | None = None
+
+    @property
+    def asked(self) -> QdiscState | None:
+        """The state last sent, linear tables included where they stand for none; None before ``add``."""
+        return self._sent
+
+    def add(self, state: QdiscState, *, verify: bool = True) -> None:
+        """Make the qdisc.
+
+        Args:
+            state: Its first state.
+            verify: Read it back at once; False where it is added in a batch and ``verify`` called after it.
+
+        Raises:
+            FeatureMissing: This kernel has no netem.
+            KernelError: The kernel refuses, or shows another state afterwards.
+        """
+        self._forget()
+        self._socket.qdisc_add(self.ifindex, self.handle, self._parent, "netem", encode_netem(state))
+        self._remember(state)
+        if verify:
+            self.verify()
+
+    def apply(self, state: QdiscState) -> None:
+        """Put the qdisc in this state and prove it; packets in flight stay in flight.
+
+        Everything is sent, tables included, whatever the qdisc held before.
+
+        Raises:
+            KernelError: The kernel refuses, or shows another state afterwards.
+        """
+        sent = self._without_stale_tables(state)
+        self._cold = None
+        self._change(encode_netem(sent))
+        self._remember(sent)
+        self.verify()
+
+    def apply_fast(self, state: QdiscState) -> None:
+        """Put the qdisc in this state at the least cost; the acknowledgement is all that is checked.
+
+        The same bytes as ``apply`` sends, but for tables that the kernel already holds. Cheapest when a seed
+        is given and only delay, jitter, loss, duplication, gap, limit, rate or seed differ from last time.
+
+        Raises:
+            KernelError: The kernel refuses.
+        """
+        request = self._request
+        if request is None or _read_cold(state) != self._cold:
+            self._apply_rebuilt(state)
+            return
+        latency_ns, jitter_ns, limit, loss, duplicate, gap, rate, seed = _read_hot(state)
+        try:
+            HOT.pack_into(
+                request.message, self._options_at,
+                latency_ns >> TICK_SHIFT, limit, loss, gap, duplicate, jitter_ns >> TICK_SHIFT,
+                H_LATENCY64, latency_ns, H_JITTER64, jitter_ns, H_SEED, seed,
+                H_RATE64, rate, H_RATE, rate if rate < U32_MAX else U32_MAX,
+            )  # fmt: skip
+        except struct.error:  # no seed, or a delay beyond the old field: laid out the long way
+            self._apply_rebuilt(state)
+            return
+        request.send()
+        self._sent = state
+
+    def read(self) -> QdiscState:
+        """Return the state the kernel shows now; it never shows tables.
+
+        Raises:
+            KernelError: The qdisc is gone, or is no netem.
+        """
+        return decode_netem(self.counters().options)
+
+    def counters(self) -> QdiscEntry:
+        """Return the kernel's entry: packets sent, dropped and queued now.
+
+        Raises:
+            KernelError: The qdisc is gone, or is no netem.
+        """
+        entry = self._socket.qdisc_read(self.ifindex, self.handle, self._parent)
+        if entry.kind != "netem":
+            raise KernelError(f"read the netem qdisc of interface {self.ifindex}", 0, f"it is a {entry.kind}")
+        return entry
+
+    def verify(self) -> None:
+        """Check that the kernel shows the state last sent.
+
+        Raises:
+            KernelError: It shows another; names each field.
+        """
+        if self._sent is None:
+            raise KernelError(
+                f"verify the netem qdisc of interface {self.ifindex}", 0, "nothing was sent yet"
+            )
+        differences = compare_netem(self._sent, self.read(), self._features)
+        if differences:
+            raise KernelError(
+                f"put the netem qdisc of interface {self.ifindex} in the state asked for",
+                0,
+                "; ".join(differences),
+                "did another program change it? else this kernel lacks a feature: netlab doctor",
+            )
+
+    def delete(self) -> None:
+        """Delete the qdisc and the packets in it."""
+        self._socket.qdisc_delete(self.ifindex, self.handle, self._parent)
+        self._forget()
+
+    def _apply_rebuilt(self, state: QdiscState) -> None:
+        """Send a change whose layout differs from the last one's; tables only where they are new."""
+        sent = self._without_stale_tables(state)
+        carried = sent
+        if sent.delay_table is not None and sent.delay_table == self._delay_table:
+            carried = carried.replace(delay_table=None)
+        if sent.slot_table is not None and sent.slot_table == self._slot_table:
+            carried = carried.replace(slot_table=None)
+        self._cold = None
+        options = encode_netem(carried)
+        has_tables = carried.delay_table is not None or carried.slot_table is not None
+        if has_tables:
+            self._change(options)
+        else:
+            self._load(options)
+        self._remember(sent)
+        # Not to be patched: a message without a seed has no room for one; one that carries tables would send
+        # them each time; one whose slot stands for another's spacing is not what the next state asks for.
+        if carried.seed is not None and not has_tables and sent.slot is state.slot:
+            self._cold = _read_cold(state)
+
+    def _load(self, options: bytes) -> None:
+        """Put options in the prebuilt message and send it; a new message where the size differs."""
+        request = self._request
+        if request is None or len(request.message) != self._options_at + len(options):
+            request, self._options_at = self._socket.qdisc_prebuilt_change(
+                self.ifindex, self.handle, self._parent, "netem", options
+            )
+            self._request = request
+        request.message[self._options_at :] = options
+        request.send()
+
+    def _change(self, options: bytes) -> None:
+        self._socket.qdisc_change(self.ifindex, self.handle, self._parent, "netem", options)
+
+    def _remember(self, sent: QdiscState) -> None:
+        self._sent = sent
+        if sent.delay_table is not None:
+            self._delay_table = sent.delay_table
+        if sent.slot_table is not None:
+            self._slot_table = sent.slot_table
+
+    def _without_stale_tables(self, state: QdiscState) -> QdiscState:
+        """Return the state with a linear table wherever no table is asked for but the kernel holds one.
+
+        No attribute removes a table. A linear one gives the same uniform law, and the dump shows the same.
+        """
+        if state.delay_table is None and self._delay_table is not None:
+            state = state.replace(delay_table=linear_table())
+        slot = state.slot
+        if slot is not None and state.slot_table is None and self._slot_table is not None:
+            # With a table the kernel spaces slots by dist_* alone, so min .. max is said in those terms.
+            spaced = SlotState(
+                min_delay_ns=slot.min_delay_ns,
+                max_delay_ns=slot.max_delay_ns,
+                max_packets=slot.max_packets,
+                max_bytes=slot.max_bytes,
+                dist_delay_ns=(slot.min_delay_ns + slot.max_delay_ns) // 2,
+                dist_jitter_ns=(slot.max_delay_ns - slot.min_delay_ns) // 2,
+            )
+            state = state.replace(slot=spaced, slot_table=linear_table())
+        return state
+
+
+@lru_cache(maxsize=1)
+def linear_table() -> tuple[int, ...]:
+    """Return the table of the uniform law: 4096 equal steps from -1 to 1, on the kernel's scale of 8192."""
+    step = _TABLE_SCALE // _LINEAR_ENTRIES
+    return tuple((2 * entry + 1 - _LINEAR_ENTRIES) * step for entry in range(_LINEAR_ENTRIES))

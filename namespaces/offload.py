@@ -1,0 +1,89 @@
+"""Segmentation offloads of an interface: read them, switch them off.
+
+A super-packet of 64 kB is one packet to netem: one loss draw for 45 segments. So no interface of a lab may
+send or make any. Checksum offload stays: it changes no packet's fate.
+Source: ``include/uapi/linux/ethtool.h`` (the legacy commands, which every kernel since 2.6 understands).
+"""
+
+from __future__ import annotations
+
+import array
+import errno
+import fcntl
+import struct
+from typing import NamedTuple
+
+from netlab.errors import KernelError
+from netlab.namespaces.netlink_ack import refusal
+from netlab.namespaces.netlink_socket import NetlinkSocket
+
+__all__ = ["Offloads", "read_offloads", "switch_offloads_off"]
+
+_SIOCETHTOOL = 0x8946
+_IFREQ = struct.Struct("=16sQ16x")
+_MAX_NAME_BYTES = 15
+
+_GET = {"tso": 0x1E, "gso": 0x23, "gro": 0x2B}
+_SET = {"tso": 0x1F, "gso": 0x24, "gro": 0x2C}
+
+
+class Offloads(NamedTuple):
+    """Which packets larger than the MTU an interface handles.
+
+    Attributes:
+        tso: It takes TCP super-packets and cuts them itself.
+        gso: The kernel cuts super-packets late, just before it.
+        gro: It joins packets it receives into super-packets.
+    """
+
+    tso: bool
+    gso: bool
+    gro: bool
+
+
+def read_offloads(socket: NetlinkSocket, name: str) -> Offloads:
+    """Return the offloads of an interface.
+
+    Args:
+        socket: Any netlink socket in the interface's namespace.
+        name: The interface.
+
+    Raises:
+        KernelError: There is no such interface.
+    """
+    return Offloads(**{field: bool(_ethtool(socket, name, command)) for field, command in _GET.items()})
+
+
+def switch_offloads_off(socket: NetlinkSocket, name: str) -> None:
+    """Switch TSO, GSO and GRO off and check that they are.
+
+    Args:
+        socket: Any netlink socket in the interface's namespace.
+        name: The interface.
+
+    Raises:
+        PrivilegeError: The caller may not configure it.
+        KernelError: There is no such interface, or its driver keeps an offload on.
+    """
+    for command in _SET.values():
+        _ethtool(socket, name, command)
+    left = [field for field, on in read_offloads(socket, name)._asdict().items() if on]
+    if left:
+        raise KernelError(
+            f"switch {', '.join(left)} of {name} off", 0, "the driver keeps it on", "use a veth pair"
+        )
+
+
+def _ethtool(socket: NetlinkSocket, name: str, command: int) -> int:
+    """Run one command of the kind struct ethtool_value, with the value 0; return the value it left."""
+    attempt = f"{'read' if command in _GET.values() else 'switch off'} the offloads of {name}"
+    encoded = name.encode()
+    if len(encoded) > _MAX_NAME_BYTES:
+        raise KernelError(attempt, errno.ENODEV, f"a name has at most {_MAX_NAME_BYTES} bytes")
+    value = array.array("I", (command, 0))
+    address, _ = value.buffer_info()
+    try:
+        fcntl.ioctl(socket.fileno(), _SIOCETHTOOL, _IFREQ.pack(encoded, address))
+    except OSError as error:
+        raise refusal(attempt, error.errno or 0) from error
+    return value[1]

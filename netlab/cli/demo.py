@@ -1,0 +1,104 @@
+"""``netlab demo``: the main job, seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from netlab.cli.command import KernelCommand, echo_json
+
+if TYPE_CHECKING:
+    from netlab.report import ExperimentResult
+
+__all__ = ["demo"]
+
+
+@click.command(cls=KernelCommand)
+@click.option(
+    "--episodes",
+    type=click.IntRange(1, 1000),
+    default=6,
+    show_default=True,
+    help="Episodes a network and policy.",
+)
+@click.option(
+    "--network", "networks", multiple=True, help="Networks to go through, in place of the demo's four."
+)
+@click.option(
+    "--labs",
+    "labs_at_once",
+    type=click.IntRange(1, 64),
+    default=8,
+    show_default=True,
+    help="Labs beside one another.",
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of links and episodes.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result document there as well.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
+@click.pass_context
+def demo(
+    ctx: click.Context,
+    episodes: int,
+    networks: tuple[str, ...],
+    labs_at_once: int,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Balance CartPole-v1 at 50 Hz over real netem: environment on one host, policy on another.
+
+    Goes through a measured series of ping delays and three networks, with two policies: one answers the newest
+    observation; the other schedules its actions for the tick at which they will arrive, from a prediction.
+
+    \b
+    Example:
+      netlab demo
+      netlab demo --episodes 20 --network wifi-degraded@oneway --json
+    """  # noqa: D301
+    import msgspec
+
+    from netlab.demo import demo_experiment
+    from netlab.documents import write_document
+    from netlab.experiment import run_experiment
+    from netlab.progress import LabProgress
+
+    experiment = demo_experiment(episodes, networks, labs_at_once, seed)
+    reason = ctx.meta["netlab.chosen"].reason
+    click.echo(f"netlab: labs run {reason}", err=True)
+    with LabProgress(experiment) as progress:
+        result = run_experiment(experiment, reason, progress.watch)
+    if output is not None:
+        write_document(output, msgspec.json.format(msgspec.json.encode(result), indent=2))
+    if as_json:
+        echo_json(result)
+    else:
+        _print(result)
+
+
+def _print(result: ExperimentResult) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from netlab.report import cell_table
+
+    heading, *rows = cell_table(result)
+    table = Table(
+        title=f"{result.task} at {result.rate_hz:g} Hz, mean return +- standard error (500 is the most)"
+    )
+    for name in heading:
+        table.add_column(name, justify="left" if name in ("network", "policy") else "right")
+    for before, row in zip([None, *rows], rows, strict=False):
+        table.add_row(*row, end_section=False) if before is None or before[0] == row[0] else (
+            table.add_section(),
+            table.add_row(*row),
+        )
+    console = Console()
+    console.print(table)
+    for text in result.warnings:
+        console.print(f"note: {text}", style="dim", highlight=False)

@@ -1,0 +1,199 @@
+"""``netlab env``: an environment that a policy elsewhere controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from netlab.cli.command import NetlabCommand, echo_json
+from netlab.cli.types import DURATION
+
+if TYPE_CHECKING:
+    from netlab.control.policy import Policy
+    from netlab.envs.result import RunResult
+    from netlab.envs.service import Progress
+    from netlab.messages import TaskDescription
+
+__all__ = ["env"]
+
+
+@click.group()
+def env() -> None:
+    """Run an environment that a remote policy controls."""
+
+
+@env.command(cls=NetlabCommand)
+@click.argument("task", default="CartPole-v1")
+@click.option(
+    "--agent", "address", required=True, metavar="HOST:PORT", help="Where `netlab agent serve` listens."
+)
+@click.option(
+    "--key-file",
+    "key_path",
+    default="",
+    type=click.Path(),
+    help="The shared key (netlab key new); needed off loopback.",
+)
+@click.option(
+    "--transport",
+    type=click.Choice(["datagram", "stream"]),
+    default="datagram",
+    show_default=True,
+    help="UDP or TCP.",
+)
+@click.option(
+    "--actuator",
+    type=click.Choice(["newest", "scheduled"]),
+    default="newest",
+    show_default=True,
+    help="Play what came last, or each decision on the tick it was made for.",
+)
+@click.option(
+    "--horizon",
+    "horizon_ticks",
+    type=click.IntRange(1, 256),
+    default=1,
+    help="With scheduled: a decision on tick k is for tick k + HORIZON.",
+)
+@click.option(
+    "--fallback",
+    type=click.Choice(["neutral", "hold", "local"]),
+    default="neutral",
+    show_default=True,
+    help="What a tick does when nothing is there to play.",
+)
+@click.option(
+    "--hold-limit",
+    "hold_limit_ticks",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="The most ticks in a row that hold holds.",
+)
+@click.option("--local-policy", metavar="POLICY", help="Policy of the local fallback.")
+@click.option(
+    "--rate",
+    "rate_hz",
+    type=click.FloatRange(0.1, 10_000),
+    default=50.0,
+    show_default=True,
+    help="Ticks a second.",
+)
+@click.option("--episodes", type=click.IntRange(1), default=1, show_default=True, help="How many to play.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the episodes' seeds."
+)
+@click.option(
+    "--wait",
+    "wait_s",
+    type=DURATION,
+    default="10s",
+    show_default=True,
+    help="How long to wait for the agent at first.",
+)
+@click.option("--without-agent", is_flag=True, help="Begin after --wait even if no agent has come.")
+@click.option("--tick-log", default="", type=click.Path(dir_okay=False), help="Write a line of JSON a tick.")
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the result document there."
+)
+@click.option(
+    "--progress-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Append a line of JSON about once a second.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
+def run(
+    without_agent: bool,
+    local_policy: str | None,
+    output: Path | None,
+    progress_file: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Run TASK at a fixed rate; the policy at the agent decides, the network never holds up a tick.
+
+    \b
+    Example:
+      netlab env run CartPole-v1 --agent 192.168.1.20:7447 --key-file robot.key --episodes 5
+      netlab env run --agent 127.0.0.1:7447 --actuator scheduled --horizon 3
+    """  # noqa: D301
+    from netlab.documents import write_document
+    from netlab.envs.result import encode_result
+    from netlab.envs.run import EnvConfig, run_env_service
+
+    config = EnvConfig(require_connection=not without_agent, **options)
+    reporter = ProgressLines(progress_file) if progress_file else ProgressText()
+    result = run_env_service(config, make_local_policy=_maker(local_policy), progress=reporter)
+    if output is not None:
+        write_document(output, encode_result(result))
+    if as_json:
+        echo_json(result)
+    else:
+        _print(result)
+    if not result.complete:
+        click.get_current_context().exit(1)
+
+
+def _maker(policy: str | None) -> Callable[[TaskDescription], Policy] | None:
+    """Return what makes the local fallback's policy: here the two rooms meet that do not know each other."""
+    if policy is None:
+        return None
+    from netlab.agents.policy import make_policy
+
+    return lambda task: make_policy(policy, task)[0]
+
+
+class ProgressLines:
+    """Appends progress as lines of JSON; one write each, since it is called within a tick."""
+
+    def __init__(self, path: Path) -> None:
+        import msgspec
+
+        self._file = path.open("ab", buffering=0)
+        self._encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
+
+    def __call__(self, progress: Progress) -> None:
+        """Append one line."""
+        self._file.write(self._encode(progress) + b"\n")
+
+
+class ProgressText:
+    """Prints a line on stderr after each episode."""
+
+    def __init__(self) -> None:
+        self._episodes_done = 0
+
+    def __call__(self, progress: Progress) -> None:
+        """Print the last return where an episode has ended."""
+        if len(progress.returns) > self._episodes_done:
+            self._episodes_done = len(progress.returns)
+            click.echo(
+                f"episode {self._episodes_done}/{progress.episodes}: return {progress.returns[-1]:g}"
+                + ("" if progress.connected else "   (no agent)"),
+                err=True,
+            )
+
+
+def _print(result: RunResult) -> None:
+    counters = result.counters
+    ticks = max(counters.ticks, 1)
+    click.echo(
+        f"return          {result.return_mean:.1f} +- {result.return_sem:.1f}   ({len(result.returns)} episodes)"
+    )
+    if result.latency.p50_ms is not None:
+        click.echo(f"obs -> action   p50 {result.latency.p50_ms:.1f} ms, p99 {result.latency.p99_ms:.1f} ms")
+    click.echo(
+        f"action misses   {counters.missed} of {counters.ticks} ticks ({counters.missed / ticks:.1%}): "
+        f"{counters.missed_neutral} neutral, {counters.missed_hold} held, {counters.missed_local} local"
+    )
+    click.echo(
+        f"deadline misses {result.deadline_misses} ticks over 2 ms late ({result.deadline_misses / ticks:.2%}), "
+        f"{result.skipped_ticks} skipped"
+    )
+    if result.disconnected_ticks:
+        click.echo(f"without agent   {result.disconnected_ticks} ticks; {result.last_loss}")
+    if not result.complete:
+        click.echo(f"incomplete      {result.stopped_by}")

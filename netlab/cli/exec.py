@@ -1,0 +1,42 @@
+"""``netlab exec``: any program behind an impaired link."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from netlab.cli.command import KernelCommand
+
+__all__ = ["exec_"]
+
+
+@click.command("exec", cls=KernelCommand, context_settings={"ignore_unknown_options": True})
+@click.option("--profile", required=True, help="Preset, TOML file or options such as delay=30ms,loss=2%.")
+@click.option(
+    "--peer", metavar="COMMAND", help="What to run in the host at the far end; split into words, no shell."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the link.")
+@click.option(
+    "--mtu", type=click.IntRange(68, 65535), default=1500, show_default=True, help="Of the link, in bytes."
+)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def exec_(profile: str, peer: str | None, seed: int, mtu: int, command: tuple[str, ...]) -> None:
+    """Run COMMAND in a throw-away host behind a link; $NETLAB_PEER is the far end's address.
+
+    No NAT and no rule on this machine: the host reaches the far end and nothing else. Exit status, terminal and
+    folder are COMMAND's own.
+
+    \b
+    Example:
+      netlab exec --profile wifi-degraded -- sh -c 'ping -c 5 $NETLAB_PEER'
+      netlab exec --profile delay=20ms,loss=1% --peer "python3 -m http.server" -- \\
+          sh -c 'curl -s http://$NETLAB_PEER:8000/'
+    """  # noqa: D301
+    from netlab.lab_exec import run_exec
+    from netlab.traces.presets import parse_preset
+
+    pair = parse_preset(profile)
+    for text in pair.warnings():
+        click.echo(f"netlab: {text}", err=True)
+    sys.exit(run_exec(command, pair, peer=peer, seed=seed, mtu=mtu))

@@ -1,0 +1,47 @@
+"""The name of an open lab: held by a socket, so that it is given back however the lab ends."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+
+from netlab.errors import SpecError
+
+__all__ = ["take_lab_name"]
+
+_CREDENTIALS = struct.Struct("=iII")
+
+
+def take_lab_name(name: str) -> socket.socket:
+    """Take a lab's name; closing the socket, or the end of the process, gives it back.
+
+    The socket is bound to a name of the kernel's abstract kind: no file, nothing to clean up. Users do not
+    get in each other's way.
+
+    Raises:
+        SpecError: An open lab of this user has the name.
+    """
+    holder = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    address = f"\0netlab/{os.getuid()}/{name}"
+    try:
+        holder.bind(address)
+        holder.listen(1)
+    except OSError as error:
+        holder.close()
+        problem = f"a lab of the name {name!r} is open already{_who_holds(address)}"
+        raise SpecError(problem, key="name", hint="close that lab, or give this one another name") from error
+    return holder
+
+
+def _who_holds(address: str) -> str:
+    """Tell which process holds a name, as far as the kernel tells."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as question:
+        question.setblocking(False)
+        try:
+            question.connect(address)
+            data = question.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        except OSError:
+            return ""
+    pid = _CREDENTIALS.unpack(data)[0]
+    return f" in process {pid}" if pid else ""

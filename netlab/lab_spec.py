@@ -1,0 +1,216 @@
+"""LabSpec: a lab as a TOML file says it, checked before anything is made.
+
+::
+
+    name = "two-hosts"
+    seed = 7
+
+    [hosts.edge]
+    command = ["python3", "-m", "http.server"]
+
+    [hosts.agent]
+
+    [[link]]
+    ends = ["edge", "agent"]
+    profile = "wifi-degraded@oneway"
+
+Knows no kernel and makes nothing; profiles are parsed where the lab is made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from netlab.errors import SpecError
+from netlab.namespaces.link_plan import MAX_LINKS
+
+__all__ = [
+    "MAX_HOSTS",
+    "MAX_MTU_BYTES",
+    "MIN_MTU_BYTES",
+    "HostSpec",
+    "LabSpec",
+    "LinkSpec",
+    "check_name",
+    "read_lab_spec",
+]
+
+MAX_HOSTS = 4096
+"""A host costs two file descriptors."""
+MAX_FILE_BYTES = 1 << 20
+MIN_MTU_BYTES = 68
+MAX_MTU_BYTES = 65535
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?\Z")
+
+S = TypeVar("S", bound=Struct)
+
+MtuBytes = Annotated[int, Meta(ge=MIN_MTU_BYTES, le=MAX_MTU_BYTES)]
+
+
+class HostSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A host and what runs in it.
+
+    Attributes:
+        command: The program it runs and its arguments; nothing unless given.
+        env: Variables on top of netlab's own environment.
+        cwd: Folder the command starts in, relative to the spec file's; netlab's own unless given.
+        output: File the command's output goes to, relative to the spec file's folder; unless given, its last
+            64 KiB are kept.
+    """
+
+    command: Annotated[list[str], Meta(max_length=4096)] = msgspec.field(default_factory=list)
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    cwd: str = ""
+    output: str = ""
+
+
+class LinkSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A link between two hosts.
+
+    Attributes:
+        ends: The two hosts; the first sends *forward*.
+        profile: A preset, a profile file or inline options; none for a clean link.
+        name: What messages and seeds call it; ``first-second`` unless given.
+        mtu: In bytes.
+    """
+
+    ends: tuple[str, str]
+    profile: str = ""
+    name: str = ""
+    mtu: MtuBytes = 1500
+
+    @property
+    def full_name(self) -> str:
+        """The name it was given, else ``first-second``."""
+        return self.name or "-".join(self.ends)
+
+
+class LabSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A lab: hosts and the links between them.
+
+    Attributes:
+        name: What messages call it; one lab of a name at a time.
+        seed: Seed of every link.
+        hosts: Hosts by name.
+        link: Links in the order of their addresses.
+    """
+
+    name: str = ""
+    seed: Annotated[int, Meta(ge=0)] = 0
+    hosts: dict[str, HostSpec] = msgspec.field(default_factory=dict)
+    link: list[LinkSpec] = msgspec.field(default_factory=list)
+
+    def check(self, path: str = "") -> None:
+        """Refuse what no lab can be.
+
+        Raises:
+            SpecError: A bad name, a link to an unknown host or to itself, two links of one name.
+        """
+        if self.name:
+            check_name(self.name, path, "name")
+        if self.seed >= 2**64:
+            raise SpecError(f"{self.seed}: must be below 2^64", path, "seed")
+        for host in self.hosts:
+            check_name(host, path, f"hosts.{host}")
+            for argument in self.hosts[host].command:
+                if "\0" in argument:
+                    raise SpecError(f"{argument!r}: holds a null byte", path, f"hosts.{host}.command")
+        names: set[str] = set()
+        for number, link in enumerate(self.link):
+            key = f"link[{number}]"
+            for end in link.ends:
+                if end not in self.hosts:
+                    hint = _did_you_mean(end, self.hosts) or f"add [hosts.{end}]"
+                    raise SpecError(f"{end!r} is no host of this lab", path, f"{key}.ends", hint)
+            if link.ends[0] == link.ends[1]:
+                raise SpecError(f"{link.ends[0]!r} twice: a link joins two hosts", path, f"{key}.ends")
+            name = link.full_name
+            if name in names:
+                hint = "give one of the two links a name of its own"
+                raise SpecError(f"{name!r} is the name of an earlier link", path, f"{key}.name", hint)
+            names.add(name)
+
+
+def check_name(name: str, path: str = "", key: str = "") -> None:
+    """Refuse a name that would not do as part of an address, a file or a message.
+
+    Raises:
+        SpecError: It is not 1 to 64 letters, digits, ``.``, ``_`` or ``-``, the first and last of them a
+            letter or digit.
+    """
+    if not _NAME.match(name):
+        rule = "must be 1 to 64 letters, digits, '.', '_' or '-', with a letter or digit at both ends"
+        raise SpecError(f"{name[:80]!r} {rule}", path, key)
+
+
+def read_lab_spec(path: str | Path) -> LabSpec:
+    """Read and check a lab's TOML file.
+
+    Raises:
+        SpecError: It cannot be read, is no TOML, or says what no lab can be; names the key and the rule.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise SpecError(f"cannot be read: {error.strerror}", path) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise SpecError(f"longer than {MAX_FILE_BYTES} bytes", path)
+    try:
+        document = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SpecError(f"is no TOML: {error}", path) from error
+    spec = _read_document(document, str(path))
+    spec.check(str(path))
+    return spec
+
+
+def _read_document(document: dict[str, Any], path: str) -> LabSpec:
+    """Convert table by table, so that every message can name the table, key and value."""
+    hosts, links = document.pop("hosts", {}), document.pop("link", [])
+    for key, value, kind, form in (("hosts", hosts, dict, "[hosts.NAME]"), ("link", links, list, "[[link]]")):
+        if not isinstance(value, kind):
+            raise SpecError(f"{value!r:.80}: must be tables", path, key, f"write {form}")
+    if len(hosts) > MAX_HOSTS or len(links) > MAX_LINKS:
+        key, count, most = (
+            ("hosts", len(hosts), MAX_HOSTS) if len(hosts) > MAX_HOSTS else ("link", len(links), MAX_LINKS)
+        )
+        raise SpecError(f"{count} of them: at most {most}", path, key)
+    spec = _convert(document, LabSpec, path, "", known=LabSpec.__struct_fields__)
+    return msgspec.structs.replace(
+        spec,
+        hosts={name: _convert(host, HostSpec, path, f"hosts.{name}") for name, host in hosts.items()},
+        link=[_convert(link, LinkSpec, path, f"link[{number}]") for number, link in enumerate(links)],
+    )
+
+
+def _convert(table: object, kind: type[S], path: str, key: str, known: tuple[str, ...] = ()) -> S:
+    prefix = f"{key}." if key else ""
+    if isinstance(table, dict):
+        known = known or kind.__struct_fields__
+        for name in table:
+            if name not in known:
+                hint = _did_you_mean(name, known) or f"known here: {', '.join(known)}"
+                raise SpecError("unknown key", path, f"{prefix}{name}", hint)
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        rule, _, where = str(error).partition(" - at `$")
+        where = where.rstrip("`").lstrip(".")
+        value = table.get(where.partition("[")[0]) if where and isinstance(table, dict) else table
+        raise SpecError(
+            f"{value!r:.80}: {rule[:1].lower()}{rule[1:]}", path, f"{prefix}{where}".rstrip(".")
+        ) from error
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(known), 1)
+    return f"did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,182 @@
+"""Report: results as documents for machines and as tables for people.
+
+Roof. Knows the shape of a result and how to show it; measures nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+__all__ = ["CellResult", "ExperimentResult", "Milliseconds", "cell_table"]
+
+
+class Milliseconds(Struct, frozen=True, kw_only=True):
+    """A distribution of durations in milliseconds; None where there were none."""
+
+    mean: float | None
+    sd: float | None
+    p50: float | None
+    p99: float | None
+    n: int
+
+    @classmethod
+    def of_pairs(cls, pairs_us: Iterable[tuple[int, int]]) -> Milliseconds:
+        """Summarise pairs of a value in microseconds and how often it occurred."""
+        ordered = sorted(pairs_us)
+        n = sum(count for _, count in ordered)
+        if not n:
+            return cls(mean=None, sd=None, p50=None, p99=None, n=0)
+        mean = sum(value * count for value, count in ordered) / n
+        variance = sum((value - mean) ** 2 * count for value, count in ordered) / n
+        return cls(
+            mean=mean / 1e3,
+            sd=math.sqrt(variance) / 1e3,
+            p50=_quantile(ordered, 0.50, n) / 1e3,
+            p99=_quantile(ordered, 0.99, n) / 1e3,
+            n=n,
+        )
+
+
+class CellResult(Struct, frozen=True, kw_only=True):
+    """What one policy did over one network.
+
+    Attributes:
+        network: The network as it was asked for.
+        policy: Name of the policy.
+        actuator: ``newest`` or ``scheduled``.
+        horizon_ticks: D, how many ticks ahead a decision is made.
+        fallback: What a tick does when nothing is there to play.
+        seeds: Seeds of the labs that played it.
+        returns: Return of each episode.
+        return_mean: Their mean; None where no episode was played to its end.
+        return_se: Standard error of that mean; None below two episodes.
+        asked_round_trip_ms: Mean and deviation of the round trip that the profiles ask for.
+        latency_ms: From an observation leaving to the first arrival of an action based on it, as measured:
+            the delivered round trip with the policy's own time in it.
+        answered_ratio: Share of the observations whose answer arrived at all.
+        age_p50_ticks: Median age of the action that a tick played; None where none was played.
+        age_p99_ticks: 99th percentile of that age.
+        ticks: Ticks played.
+        action_miss_ratio: Share of the ticks that fell back, the first of each episode included.
+        deadline_miss_ratio: Share of the ticks that began more than 2 ms late.
+        skipped_ticks: Ticks that never began.
+        change_late_ms: Median and largest lateness of the schedule's changes; None without a schedule.
+    """
+
+    network: str
+    policy: str
+    actuator: str
+    horizon_ticks: int
+    fallback: str
+    seeds: tuple[int, ...]
+    returns: tuple[float, ...]
+    return_mean: float | None
+    return_se: float | None
+    asked_round_trip_ms: tuple[float, float]
+    latency_ms: Milliseconds
+    answered_ratio: float
+    age_p50_ticks: float | None
+    age_p99_ticks: float | None
+    ticks: int
+    action_miss_ratio: float
+    deadline_miss_ratio: float
+    skipped_ticks: int
+    changes: ChangeCounts | None = None
+
+
+class ChangeCounts(Struct, frozen=True, kw_only=True):
+    """How a schedule was played over all labs of a cell.
+
+    Attributes:
+        applied: Changes put in force.
+        superseded: Changes whose successor was due before they were applied.
+        late_mean_ms: Mean time from a change's deadline to the kernel's acknowledgement.
+        late_max_ms: The largest.
+    """
+
+    applied: int
+    superseded: int
+    late_mean_ms: float
+    late_max_ms: float
+
+
+class ExperimentResult(Struct, frozen=True, kw_only=True):
+    """A whole result document.
+
+    Attributes:
+        netlab: Version.
+        experiment: Its name.
+        started: When, in UTC.
+        engine: Which kernel, and why.
+        machine: Where it was measured.
+        task: Name of the task.
+        rate_hz: Ticks a second.
+        transport: ``datagram`` or ``stream``.
+        seed: The run's seed, of which all others are made.
+        labs_at_once: How many labs ran beside one another.
+        cells: The results.
+        warnings: What the profiles warn of.
+    """
+
+    netlab: str
+    experiment: str
+    started: str
+    engine: str
+    machine: dict[str, object]
+    task: str
+    rate_hz: float
+    transport: str
+    seed: int
+    labs_at_once: int
+    cells: tuple[CellResult, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def cell_table(result: ExperimentResult) -> list[tuple[str, ...]]:
+    """Return the table people read: a heading row, then a row a cell."""
+    rows = [
+        (
+            "network", "policy", "return", "n", "asked rtt", "obs->action mean", "p50", "p99",
+            "action misses", "late ticks",
+        )
+    ]  # fmt: skip
+    for cell in result.cells:
+        mean, sd = cell.asked_round_trip_ms
+        rows.append(
+            (
+                cell.network,
+                f"{cell.policy}, {cell.actuator}"
+                + (f" D={cell.horizon_ticks}" if cell.horizon_ticks > 1 else ""),
+                _plus_minus(cell.return_mean, cell.return_se),
+                str(len(cell.returns)),
+                f"{mean:.0f}+-{sd:.0f} ms",
+                _plus_minus(cell.latency_ms.mean, cell.latency_ms.sd) + " ms",
+                _number(cell.latency_ms.p50) + " ms",
+                _number(cell.latency_ms.p99) + " ms",
+                f"{cell.action_miss_ratio:.1%}",
+                f"{cell.deadline_miss_ratio:.2%}",
+            )
+        )
+    return rows
+
+
+def _quantile(ordered: Sequence[tuple[int, int]], share: float, n: int) -> int:
+    passed = 0
+    for value, count in ordered:
+        passed += count
+        if passed >= share * n:
+            return value
+    return ordered[-1][0]
+
+
+def _plus_minus(mean: float | None, deviation: float | None) -> str:
+    if mean is None:
+        return "-"
+    return f"{mean:.0f}" if deviation is None else f"{mean:.0f} +- {deviation:.0f}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"

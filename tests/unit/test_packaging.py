@@ -1,0 +1,66 @@
+"""The package as it is shipped: one top-level name, no bare imports, doors kept."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("traces", "namespaces", "envs", "agents")
+
+
+@pytest.fixture(scope="module")
+def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("wheel")
+    # From a copy: building in place would leave build/ and an egg-info in the checkout.
+    source = folder / "source"
+    unwanted = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "tests")
+    shutil.copytree(ROOT, source, symlinks=True, ignore=unwanted)
+    # --no-isolation: setuptools comes with the test environment, so no download is needed here.
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, source],
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = folder.glob("*.whl")
+    return zipfile.ZipFile(wheel).namelist()
+
+
+def test_wheel_holds_netlab_alone(wheel_names: list[str]) -> None:
+    top = {name.split("/")[0] for name in wheel_names}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"netlab"}
+
+
+def test_wheel_holds_each_room_and_its_data(wheel_names: list[str]) -> None:
+    for room in (*ROOMS, "wire", "control", "cli", "bench"):
+        assert f"netlab/{room}/__init__.py" in wheel_names
+    assert "netlab/py.typed" in wheel_names
+    assert any(name.startswith("netlab/traces/data/") for name in wheel_names)
+
+
+def test_help_loads_click_alone() -> None:
+    script = "import sys, netlab.cli.main as m; m.main(['--help'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split("\n")[-2].split())
+    heavy = {"numpy", "rich", "msgspec", "pyroute2", "gymnasium", "cryptography", "torch"}
+    assert "click" in loaded
+    assert not heavy & loaded
+
+
+def test_one_door_to_each_library() -> None:
+    doors: dict[str, set[str]] = {"pyroute2": set(), "scapy": set(), "torch": set()}
+    for path in [*ROOT.glob("netlab/**/*.py"), *(p for room in ROOMS for p in ROOT.glob(f"{room}/**/*.py"))]:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            words = line.split()
+            if len(words) > 1 and words[0] in ("import", "from"):
+                library = words[1].split(".")[0]
+                if library in doors:
+                    doors[library].add(path.resolve().relative_to(ROOT).as_posix())
+    assert doors["pyroute2"] == {"namespaces/rtnetlink.py"}
+    assert len(doors["scapy"]) <= 1
+    assert all(path.startswith("agents/") for path in doors["torch"])

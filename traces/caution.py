@@ -1,0 +1,101 @@
+"""Cautions: what a valid profile does that a person may not expect, each with its reason and its size.
+
+A mistake is refused where it is made (``LinkProfile``); these are choices that netem makes surprising. The
+measurements behind them are in docs/netem.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from netlab.traces.delivery import delivered_moments
+from netlab.traces.loss import FourState, GilbertElliott
+
+if TYPE_CHECKING:
+    from netlab.traces.profile import LinkProfile
+
+__all__ = ["profile_cautions"]
+
+_SHOWN_RATE_HZ = 50.0
+_WORTH_SAYING = 1.02
+
+
+def profile_cautions(profile: LinkProfile) -> list[str]:
+    """Return the cautions of a profile, the most consequential first."""
+    cautions = [
+        _clipping(profile),
+        _order(profile),
+        _chain(profile),
+        _limit(profile),
+        _ecn(profile),
+        _reorder(profile),
+    ]
+    return [text for text in cautions if text]
+
+
+def _clipping(profile: LinkProfile) -> str:
+    law = profile.delay_law
+    if not law.clipped_ratio:
+        return ""
+    return (
+        f"delay {_ms(profile.delay_s)} +- {_ms(profile.jitter_s)} {profile.law} would be below zero for "
+        f"{law.clipped_ratio:.2%} of the packets: clipped at zero, which makes it "
+        f"{_ms(law.mean_s)} +- {_ms(law.sd_s)}"
+    )
+
+
+def _order(profile: LinkProfile) -> str:
+    """Say what keeping the order costs a flow of 50 packets a second, where it costs anything."""
+    if not profile.ordered or profile.delay_sd_s == 0.0 or profile.loss_ratio_mean > 0.99:
+        return ""
+    asked_s = profile.delay_mean_s
+    delivered = delivered_moments(profile, _SHOWN_RATE_HZ)
+    if delivered.mean_s < asked_s * _WORTH_SAYING:
+        return ""
+    return (
+        f"packets keep their order, so one that drew a short delay waits for those before it: at "
+        f"{_SHOWN_RATE_HZ:g} packets/s {_ms(asked_s)} +- {_ms(profile.delay_sd_s)} become "
+        f"{_ms(delivered.mean_s)} +- {_ms(delivered.sd_s)} (ordered = false lets packets overtake)"
+    )
+
+
+def _chain(profile: LinkProfile) -> str:
+    if not isinstance(profile.loss, GilbertElliott | FourState):
+        return ""
+    burst = profile.loss.burst_packets
+    return (
+        f"the loss chain counts packets, not time: a mean burst of {burst:.3g} packets lasts "
+        f"{_ms(burst / 100.0)} at 100 packets/s and {_ms(burst / 20.0)} at 20; for outages in time use a "
+        "schedule with steps of 100% loss, or rescale the chain to the flow's rate"
+    )
+
+
+def _limit(profile: LinkProfile) -> str:
+    limit = profile.limit_packets
+    if limit is None or limit >= profile.needed_packets:
+        return ""
+    carried = limit / profile.delay_mean_s
+    return (
+        f"limit {limit} packets holds the delayed packets too: at most about {carried:.3g} packets/s get "
+        f"through {_ms(profile.delay_mean_s)} of delay, the rest is dropped (the link can have "
+        f"{profile.needed_packets} full packets on their way; leave limit out to have it computed)"
+    )
+
+
+def _ecn(profile: LinkProfile) -> str:
+    if not profile.ecn or profile.loss_ratio_mean:
+        return ""
+    return "ecn marks the packets that loss would drop; there is no loss, so nothing is marked"
+
+
+def _reorder(profile: LinkProfile) -> str:
+    if not profile.reorder_ratio or not profile.ordered:
+        return ""
+    return (
+        f"{profile.reordered_ratio:.2%} of the packets skip the delay and overtake, although the others keep "
+        "their order"
+    )
+
+
+def _ms(duration_s: float) -> str:
+    return f"{duration_s * 1e3:.4g} ms"

@@ -1,0 +1,202 @@
+"""DelayLaw: how a delay is distributed, and what of it the kernel delivers.
+
+Shared by a link's delay and by the spacing of its slots. Knows the laws and netem's numbers for them; knows
+neither loss nor rate.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from netlab.errors import ProfileError
+from netlab.traces.bound import bounded_duration_s
+from netlab.traces.distribution import (
+    LAWS,
+    MAX_JITTER_NS,
+    MAX_REACH_S,
+    TABLE_ENTRIES,
+    TABLE_REACH,
+    TABLE_SCALE,
+    Law,
+    kernel_delays_ns,
+    scale_table,
+    shared_table,
+    standard_quantiles,
+)
+
+__all__ = ["DelayLaw", "KernelDelay"]
+
+_FINE_JITTER_NS = 8192
+"""Below this the shared table's rounding of the jitter shows; a table of its own is made."""
+
+
+class KernelDelay(NamedTuple):
+    """A delay as netem has it: ``latency_ns``, ``jitter_ns``, ``table`` (None for its own uniform law)."""
+
+    latency_ns: int
+    jitter_ns: int
+    table: tuple[int, ...] | None
+
+
+class DelayLaw(Struct, frozen=True, kw_only=True):
+    """A distribution of delays, in SI units; what falls below zero is clipped at zero.
+
+    Attributes:
+        delay_s: Mean (before clipping); 0 with the law ``table``.
+        jitter_s: Half-width for ``uniform``; standard deviation for ``normal``, ``pareto``, ``paretonormal``;
+            0 with ``table``.
+        law: Name of the law.
+        table_s: Equally likely delays in ascending order, for ``table`` alone.
+        entries: How many entries a generated table has.
+    """
+
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    law: Law = "normal"
+    table_s: tuple[float, ...] = ()
+    entries: int = TABLE_ENTRIES
+
+    def check(self, prefix: str = "") -> None:
+        """Refuse what is no law of delays.
+
+        Args:
+            prefix: Put before the field's name in a message, for example ``slot.``.
+
+        Raises:
+            ProfileError: A field is out of range, or fields contradict one another.
+        """
+        if self.law not in LAWS:
+            raise ProfileError(f"{prefix}law = {self.law!r}: must be one of {', '.join(LAWS)}")
+        bounded_duration_s(f"{prefix}delay_s", self.delay_s)
+        bounded_duration_s(f"{prefix}jitter_s", self.jitter_s)
+        if self.law == "table":
+            self._check_table(prefix)
+        elif self.table_s:
+            raise ProfileError(
+                f"{prefix}delay_table_s is given with law = {self.law!r}: only the law 'table' has a table",
+                hint="write law = 'table', or leave the table out",
+            )
+        elif self.jitter_s > 0.0 and self.delay_s == 0.0:
+            raise ProfileError(
+                f"{prefix}jitter_s = {self.jitter_s!r} without a delay: a delay cannot be below zero, "
+                "so half of the law would be cut off",
+                hint="give a delay of a few times the jitter, or a table of the delays you mean",
+            )
+        self._check_reach(prefix)
+
+    def _check_reach(self, prefix: str) -> None:
+        if self.law == "table":
+            mean_s = sum(self.table_s) / len(self.table_s)
+            reach_s = max(mean_s - self.table_s[0], self.table_s[-1] - mean_s)
+        else:
+            reach_s = self.jitter_s * float(np.abs(standard_quantiles(self.law, self.entries)).max())
+        if reach_s > MAX_REACH_S:
+            raise ProfileError(
+                f"{prefix}jitter_s = {self.jitter_s!r} with law = {self.law!r}: the longest delay is "
+                f"{reach_s:.3g} s from the mean, a netem table reaches {MAX_REACH_S:.2f} s",
+                hint="lower the jitter; the heavy tail of a pareto law reaches 35 times its jitter",
+            )
+
+    def _check_table(self, prefix: str) -> None:
+        if self.delay_s or self.jitter_s:
+            raise ProfileError(
+                f"{prefix}delay_s or jitter_s is given with law = 'table': the table holds whole delays",
+                hint="add the delay to each entry of the table and leave delay and jitter out",
+            )
+        if not 2 <= len(self.table_s) <= TABLE_ENTRIES:
+            raise ProfileError(
+                f"{prefix}delay_table_s has {len(self.table_s)} entries: it needs 2 .. {TABLE_ENTRIES}",
+                hint="give the (i + 1/2)/n quantiles of what you measured, or the delays themselves, sorted",
+            )
+        for index, delay_s in enumerate(self.table_s):
+            bounded_duration_s(f"{prefix}delay_table_s[{index}]", delay_s)
+            if index and delay_s < self.table_s[index - 1]:
+                raise ProfileError(
+                    f"{prefix}delay_table_s[{index}] = {delay_s!r} is below the entry before: they ascend",
+                    hint="sort the table",
+                )
+
+    @property
+    def mean_s(self) -> float:
+        """Return the mean of what is delivered, clipping included."""
+        return float(kernel_values(self).mean()) / 1e9
+
+    @property
+    def sd_s(self) -> float:
+        """Return the standard deviation of what is delivered, clipping included."""
+        if self._is_plain_uniform:
+            return round(self.jitter_s * 1e9) / 1e9 / math.sqrt(3.0)
+        return float(kernel_values(self).std()) / 1e9
+
+    @property
+    def clipped_ratio(self) -> float:
+        """Return the share of delays that would lie below zero and are clipped there."""
+        if self.law == "table" or self.jitter_s == 0.0:
+            return 0.0
+        return float((self.delay_s + self.jitter_s * standard_quantiles(self.law, self.entries) < 0.0).mean())
+
+    @property
+    def longest_s(self) -> float:
+        """Return the longest delay that is delivered."""
+        return float(kernel_values(self).max()) / 1e9
+
+    @property
+    def _is_plain_uniform(self) -> bool:
+        """Tell whether the kernel's own uniform law can say this."""
+        fits = 0 < round(self.jitter_s * 1e9) <= MAX_JITTER_NS
+        return self.law == "uniform" and fits and self.jitter_s <= self.delay_s
+
+    def delays_ns(self) -> NDArray[np.int64]:
+        """Return the delays that the kernel delivers, equally likely, ascending, ``[entries]``, read-only."""
+        return kernel_values(self)
+
+    def to_kernel(self, *, as_table: bool = False) -> KernelDelay:
+        """Return the law in netem's numbers.
+
+        Args:
+            as_table: Send a uniform law as a linear table too. Needed where an earlier table may be in
+                the qdisc: no netlink attribute removes it.
+        """
+        if self._is_plain_uniform and not as_table:
+            return KernelDelay(round(self.delay_s * 1e9), round(self.jitter_s * 1e9), None)
+        return _kernel_table(self)
+
+
+@lru_cache(maxsize=64)
+def kernel_values(law: DelayLaw) -> NDArray[np.int64]:
+    """Return the delays in ns that netem makes of a law's table, ``[entries]``, read-only."""
+    latency_ns, jitter_ns, table = _kernel_table(law)
+    values = kernel_delays_ns(latency_ns, jitter_ns, table or (0,))
+    values.flags.writeable = False
+    return values
+
+
+@lru_cache(maxsize=16)
+def _kernel_table(law: DelayLaw) -> KernelDelay:
+    """Return a law as a table, the shared one where the law is not clipped."""
+    if law.law == "table":
+        delays_ns = np.asarray(law.table_s, dtype=np.float64) * 1e9
+        latency_ns = round(float(delays_ns.mean()))
+        return _without_idle_jitter(latency_ns, *scale_table(delays_ns, latency_ns))
+    latency_ns = round(law.delay_s * 1e9)
+    if law.jitter_s == 0.0:
+        return KernelDelay(latency_ns, 0, None)
+    table, reach = shared_table(law.law, law.entries)
+    jitter_ns = round(law.jitter_s * 1e9 * reach * TABLE_SCALE / TABLE_REACH)
+    if (
+        _FINE_JITTER_NS <= jitter_ns <= MAX_JITTER_NS
+        and kernel_delays_ns(latency_ns, jitter_ns, table).min() >= 0
+    ):
+        return KernelDelay(latency_ns, jitter_ns, table)
+    delays_ns = (law.delay_s + law.jitter_s * standard_quantiles(law.law, law.entries)) * 1e9
+    return _without_idle_jitter(latency_ns, *scale_table(np.maximum(delays_ns, 0.0), latency_ns))
+
+
+def _without_idle_jitter(latency_ns: int, jitter_ns: int, table: tuple[int, ...]) -> KernelDelay:
+    return KernelDelay(latency_ns, jitter_ns, table if jitter_ns else None)

@@ -1,0 +1,175 @@
+"""Presets: networks with a name, and the one parser of what a person may write for a link.
+
+::
+
+    "wifi-degraded@oneway"             a preset, its figures each way
+    "runs/lte.toml"                    a file
+    "delay=30ms,jitter=10ms,loss=2%"   a profile, each direction
+                  |
+             parse_preset --> ProfilePair(forward, back)
+
+The three networks of arXiv 2603.12543 are given there as "80 +- 40 ms" without saying whether that is the
+round trip or one way. Both are offered: ``@rtt`` (also the plain name) gives each direction half the mean and
+1/sqrt(2) of the deviation, ``@oneway`` the whole of both. The loss ratio holds in each direction either way.
+Packets may overtake one another, as the paper says they do.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.resources
+import math
+import os
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple, cast
+
+from netlab.errors import ProfileError
+from netlab.traces.key import read_link
+from netlab.traces.pair import MAX_NAME, READINGS, ProfilePair, Reading
+from netlab.traces.profile import LinkProfile
+from netlab.traces.series import read_series, series_schedule
+from netlab.traces.toml_profile import read_profile
+
+__all__ = ["PRESETS", "parse_preset"]
+
+MAX_TEXT = 4096
+MEASURED = "measured"
+SERIES_FILE = "ping_series.dat"
+
+
+class _Figures(NamedTuple):
+    """A network as it is published: a normal delay and an independent loss."""
+
+    mean_s: float
+    sd_s: float
+    loss_ratio: float
+    description: str
+
+
+_FIGURES = {
+    "ethernet-clean": _Figures(0.002, 0.0, 0.0, "wired: 2 ms, no loss (arXiv 2603.12543)"),
+    "wifi-normal": _Figures(
+        0.030, 0.010, 0.02, "Wi-Fi on a good day: 30 +- 10 ms, 2 % loss (arXiv 2603.12543)"
+    ),
+    "wifi-degraded": _Figures(
+        0.080, 0.040, 0.10, "Wi-Fi on a bad day: 80 +- 40 ms, 10 % loss (arXiv 2603.12543)"
+    ),
+}
+
+
+class _Presets(Mapping[str, ProfilePair]):
+    """The presets under their plain names; each is made when it is asked for, so listing reads no file."""
+
+    def __getitem__(self, name: str) -> ProfilePair:
+        if name not in (*_FIGURES, MEASURED):
+            raise KeyError(name)
+        return _preset(name, "rtt")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*_FIGURES, MEASURED))
+
+    def __len__(self) -> int:
+        return len(_FIGURES) + 1
+
+
+PRESETS: Mapping[str, ProfilePair] = _Presets()
+
+
+def parse_preset(text: str) -> ProfilePair:
+    """Return the link that ``NAME[@rtt|@oneway]``, a path ending in ``.toml``, or inline options mean.
+
+    Raises:
+        ProfileError: No such preset, file or key; or a value that is not one.
+    """
+    text = text.strip()
+    if "@" in text and ("=" in text or ".toml@" in text):
+        raise ProfileError(
+            f"{text[:80]!r}: a reading belongs to a preset; files and options say what each direction does",
+            hint="leave the @ and what follows out",
+        )
+    if len(text) > MAX_TEXT:
+        raise ProfileError(
+            f"a profile of {len(text)} characters: at most {MAX_TEXT}", hint="put it into a TOML file"
+        )
+    if text.endswith(".toml"):
+        return read_profile(text)
+    if "=" in text:
+        return _inline(text)
+    if os.sep in text:
+        raise ProfileError(f"{text!r} looks like a path: a profile file ends in .toml")
+    name, at, reading = text.partition("@")
+    if name not in PRESETS:
+        close = difflib.get_close_matches(name.lower(), list(PRESETS), n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        raise ProfileError(
+            f"{text!r}: unknown preset{meant}",
+            hint=f"write one of {', '.join(PRESETS)} (@rtt or @oneway), a path ending in .toml, "
+            "or options such as delay=30ms,jitter=10ms,loss=2%",
+        )
+    if at and reading not in READINGS:
+        raise ProfileError(
+            f"{text!r}: unknown reading {reading!r}",
+            hint=f"write {name}@rtt (the figures are the round trip's) or {name}@oneway (each direction's)",
+        )
+    return _preset(name, cast(Reading, reading or "rtt"))
+
+
+@lru_cache(maxsize=16)
+def _preset(name: str, reading: Reading) -> ProfilePair:
+    if name == MEASURED:
+        return _measured(reading)
+    figures = _FIGURES[name]
+    halved = reading == "rtt"
+    direction = LinkProfile(
+        delay_s=figures.mean_s / 2.0 if halved else figures.mean_s,
+        jitter_s=figures.sd_s / math.sqrt(2.0) if halved else figures.sd_s,
+        law="normal",
+        loss=figures.loss_ratio,
+        ordered=False,
+    )
+    return ProfilePair(name, direction, direction, reading, figures.description)
+
+
+def _measured(reading: Reading) -> ProfilePair:
+    if reading != "rtt":
+        raise ProfileError(
+            f"{MEASURED}@{reading}: measured round trips are halved over the directions, never doubled",
+            hint=f"write {MEASURED}",
+        )
+    resource = importlib.resources.files("netlab.traces") / "data" / SERIES_FILE
+    with importlib.resources.as_file(resource) as path:
+        series = read_series(path)
+    forward, back = series_schedule(series)
+    description = (
+        f"{len(series.rtt_s)} measured ping round trips, half each way, one a 100 ms step (NIST Net)"
+    )
+    return ProfilePair(MEASURED, forward, back, reading, description)
+
+
+def _inline(text: str) -> ProfilePair:
+    where = "inline profile: "
+    mapping: dict[str, object] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name or not value:
+            raise ProfileError(
+                f"{where}{part.strip()[:60]!r} is not KEY=VALUE",
+                hint="for example delay=30ms,jitter=10ms,loss=2%",
+            )
+        _put(mapping, name.split("."), value, where)
+    direction = read_link(mapping, where)
+    name = text if len(text) <= MAX_NAME and text.isprintable() else "inline"
+    return ProfilePair(name, direction, direction, "oneway")
+
+
+def _put(mapping: dict[str, object], path: list[str], value: str, where: str) -> None:
+    """Set ``loss.mean`` within the table ``loss``, as TOML's dotted keys do."""
+    for depth, name in enumerate(path[:-1]):
+        inner = mapping.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise ProfileError(f"{where}{'.'.join(path)}: {'.'.join(path[: depth + 1])} has a value already")
+        mapping = inner
+    if path[-1] in mapping:
+        raise ProfileError(f"{where}{'.'.join(path)}: is given twice", hint="keep one of them")
+    mapping[path[-1]] = value

@@ -1,0 +1,228 @@
+"""Schedule: one direction of a link over time: profiles and when each begins.
+
+Pure description; what plays it on absolute deadlines is the Player. A step holds until the next one, the
+last until the duration is over; after that a looping schedule begins again and another one keeps its last
+step.
+
+::
+
+    start 0 s          2 s               7 s     duration 8 s
+      |--- clean ------|--- wifi --------|-- outage --|--- loop: clean ...
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable, Iterator
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from netlab.errors import ProfileError
+from netlab.traces.bound import bounded_number
+from netlab.traces.loss import FourState, GilbertElliott
+from netlab.traces.profile import LinkProfile, Segment
+from netlab.traces.qdisc_state import QdiscState
+
+__all__ = ["Schedule", "Step"]
+
+MAX_STEPS = 100_000
+MAX_SCHEDULE_S = 30 * 24 * 3600.0
+
+LEAST_BURSTS_A_STEP = 20
+"""Each change restarts a loss chain in GOOD; a step of 20 mean bursts keeps the bias near 5 %."""
+
+MAX_OWN_TABLES = 2000
+"""Steps that may have a table of their own (a clipped law): each holds 4096 numbers when compiled."""
+
+
+class Step(Struct, frozen=True):
+    """A profile and the time, from the schedule's beginning, at which it takes hold."""
+
+    start_s: float
+    profile: LinkProfile
+
+
+class Schedule(Struct, frozen=True):
+    """Profiles with start times.
+
+    Attributes:
+        steps: The first starts at 0, each later than the one before.
+        duration_s: Length of one pass, longer than the last start.
+        loop: Begin again after the duration.
+        packet_rate_hz: Packets a second of the flow under test; needed by loss chains, which count packets.
+
+    Raises:
+        ProfileError: The steps do not follow one another, or a loss chain has steps too short for it.
+    """
+
+    steps: tuple[Step, ...]
+    duration_s: float
+    loop: bool = False
+    packet_rate_hz: float | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.steps, list):
+            msgspec.structs.force_setattr(self, "steps", tuple(self.steps))
+        if not 1 <= len(self.steps) <= MAX_STEPS:
+            raise ProfileError(f"a schedule of {len(self.steps)} steps: must have 1 .. {MAX_STEPS}")
+        if not isinstance(self.loop, bool):
+            raise ProfileError(f"loop = {self.loop!r}: must be true or false")
+        if self.packet_rate_hz is not None:
+            bounded_number("packet_rate_hz", self.packet_rate_hz, 1e-3, 1e9)
+        self._check_times()
+        self._check_chains()
+        self._check_tables()
+
+    def _check_times(self) -> None:
+        before = -math.inf
+        for index, step in enumerate(self.steps):
+            bounded_number(f"step {index + 1}: start_s", step.start_s, 0.0, MAX_SCHEDULE_S)
+            if index == 0 and step.start_s != 0.0:
+                raise ProfileError(
+                    f"step 1: starts at {step.start_s!r} s: the first step must start at 0 s",
+                    hint="say what the link does from the beginning, for example a step without delay",
+                )
+            if step.start_s <= before:
+                raise ProfileError(
+                    f"step {index + 1}: starts at {step.start_s!r} s: must be later than the step before, "
+                    f"{before!r} s"
+                )
+            if not isinstance(step.profile, LinkProfile):
+                raise ProfileError(f"step {index + 1}: profile = {step.profile!r}: must be a LinkProfile")
+            before = step.start_s
+        bounded_number("duration_s", self.duration_s, 0.0, MAX_SCHEDULE_S)
+        if self.duration_s <= before:
+            raise ProfileError(
+                f"duration_s = {self.duration_s!r}: must be longer than the last start, {before!r} s"
+            )
+
+    def _check_chains(self) -> None:
+        """Refuse loss chains that each change would restart before they mean anything."""
+        if len(self.steps) == 1 and not self.loop:
+            return
+        for index, segment in enumerate(self.segments()):
+            chain = segment.profile.loss
+            if not isinstance(chain, GilbertElliott | FourState):
+                continue
+            if self.packet_rate_hz is None:
+                raise ProfileError(
+                    f"step {index + 1}: a loss chain in a schedule without packet_rate_hz: each step "
+                    "restarts the chain, so its steps must be long against its bursts, which count packets",
+                    hint="say how many packets a second the flow sends: packet_rate_hz = 50",
+                )
+            packets = segment.length_s * self.packet_rate_hz
+            if packets < LEAST_BURSTS_A_STEP * chain.burst_packets:
+                raise ProfileError(
+                    f"step {index + 1}: a loss chain in a step of {segment.length_s:g} s, "
+                    f"{packets:.3g} packets at {self.packet_rate_hz:g} Hz: must last {LEAST_BURSTS_A_STEP} "
+                    f"mean bursts of {chain.burst_packets:.3g} packets, since each step restarts the chain",
+                    hint="use timed outages instead: steps with loss = 100% of the length an outage has",
+                )
+
+    def _check_tables(self) -> None:
+        own = {
+            segment.profile.delay_law
+            for segment in self.segments()
+            if segment.profile.delay_law.clipped_ratio
+        }
+        if len(own) > MAX_OWN_TABLES:
+            raise ProfileError(
+                f"{len(own)} steps have a law that is clipped at zero, each with a table of its own: "
+                f"at most {MAX_OWN_TABLES}",
+                hint="lower the jitter below a quarter of the delay, or use fewer different steps",
+            )
+
+    @property
+    def loops(self) -> bool:
+        """Tell whether the schedule begins again after its duration."""
+        return self.loop
+
+    @property
+    def delay_mean_s(self) -> float:
+        """Return the mean delay over one pass, weighted by time."""
+        return self._mean([segment.profile.delay_mean_s for segment in self.segments()])
+
+    @property
+    def delay_sd_s(self) -> float:
+        """Return the deviation of the delay over one pass: within the steps and between them."""
+        mean_s = self.delay_mean_s
+        variances = [
+            segment.profile.delay_sd_s**2 + (segment.profile.delay_mean_s - mean_s) ** 2
+            for segment in self.segments()
+        ]
+        return math.sqrt(self._mean(variances))
+
+    @property
+    def loss_ratio_mean(self) -> float:
+        """Return the mean loss ratio over one pass, weighted by time."""
+        return self._mean([segment.profile.loss_ratio_mean for segment in self.segments()])
+
+    def segments(self) -> tuple[Segment, ...]:
+        """Return the steps of one pass with their lengths."""
+        starts = [step.start_s for step in self.steps]
+        ends = [*starts[1:], self.duration_s]
+        return tuple(
+            Segment(end - start, step.profile)
+            for step, start, end in zip(self.steps, starts, ends, strict=True)
+        )
+
+    def step_at(self, time_s: float) -> int:
+        """Return the index of the step that holds ``time_s`` after the start, loops included.
+
+        Raises:
+            ProfileError: The time is negative or not finite.
+        """
+        bounded_number("time_s", time_s, 0.0, 1e12)
+        if self.loop:
+            time_s %= self.duration_s
+        return bisect.bisect_right([step.start_s for step in self.steps], time_s) - 1
+
+    def occurrences(self) -> Iterator[tuple[float, int, LinkProfile]]:
+        """Yield (start_s, count, profile) for each change to make; endless where the schedule loops.
+
+        ``count`` goes on over the passes of a loop: it is the ``step`` of ``link_seed``.
+        """
+        count = 0
+        for start_of_pass in self._passes():
+            for step in self.steps:
+                yield start_of_pass + step.start_s, count, step.profile
+                count += 1
+
+    def _passes(self) -> Iterator[float]:
+        done = 0
+        while done == 0 or self.loop:
+            # A product, not a sum: a sum of 10^6 passes would drift.
+            yield done * self.duration_s
+            done += 1
+
+    def to_qdisc_states(
+        self, seed_of_step: Callable[[int], int | None], first_step: int = 0
+    ) -> tuple[QdiscState, ...]:
+        """Return the qdisc states of one pass, each with a seed of its own.
+
+        A uniform law is always sent as a table: a table of an earlier step would stay in the qdisc.
+
+        Args:
+            seed_of_step: Gives the seed of a step, for example
+                ``lambda step: link_seed(run_seed, "link0", "forward", step)``.
+            first_step: Number of the first step: for pass k of a loop, ``k * len(schedule.steps)``.
+        """
+        return tuple(
+            step.profile.to_qdisc_state(seed_of_step(first_step + index), within_schedule=True)
+            for index, step in enumerate(self.steps)
+        )
+
+    def warnings(self) -> list[str]:
+        """Return the warnings of the steps, each once, with the first step that has it."""
+        texts: dict[str, int] = {}
+        for index, step in enumerate(self.steps):
+            for text in step.profile.warnings():
+                texts.setdefault(text, index)
+        return [f"step {index + 1}: {text}" for text, index in texts.items()]
+
+    def _mean(self, values: list[float]) -> float:
+        lengths_s = [segment.length_s for segment in self.segments()]
+        return float(np.average(values, weights=lengths_s))

@@ -1,0 +1,41 @@
+"""Link seeds: one hashed seed for each (run, link, direction, step).
+
+netem's generator is seeded without a warm-up, so small or neighbouring seeds give visibly related losses
+(docs/netem.md). Every seed netlab sends is therefore a hash; and because every change of a link carries a new
+one, a step does not repeat the drops of the step before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from netlab.errors import ProfileError
+from netlab.traces.bound import bounded_count
+
+__all__ = ["DIRECTIONS", "link_seed"]
+
+DIRECTIONS = ("forward", "back")
+
+
+def link_seed(run_seed: int, link: str, direction: str, step: int) -> int:
+    """Return the 64-bit seed of one direction of one link at one step of its schedule.
+
+    SHA-256 of the JSON array ``[run_seed,"link","direction",step]`` (no spaces, ASCII), its first eight
+    bytes read as a big-endian number: easy to reproduce in any language.
+
+    Args:
+        run_seed: Seed of the whole run, 0 .. 2^64 - 1.
+        link: Name of the link within the lab.
+        direction: ``forward`` or ``back``.
+        step: Which change of the link it is, counted from 0 and over the passes of a loop.
+
+    Raises:
+        ProfileError: A number is out of range or the direction has another name.
+    """
+    bounded_count("run_seed", run_seed, 0, 2**64 - 1)
+    bounded_count("step", step, 0, 2**63 - 1)
+    if direction not in DIRECTIONS:
+        raise ProfileError(f"direction = {direction!r}: must be one of {', '.join(DIRECTIONS)}")
+    text = json.dumps([run_seed, link, direction, step], separators=(",", ":"), ensure_ascii=True)
+    return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "big")
