@@ -10,6 +10,7 @@ import secrets
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Literal
 
@@ -53,6 +54,7 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         hold_limit_ticks: The most ticks in a row that ``hold`` holds.
         wait_s: How long to wait for the agent before the first episode.
         require_connection: Whether to give up then; else the run begins without it.
+        start_path: Begin when this file appears, the agent being there; empty to begin at once.
         tick_log: File for one line of JSON a tick; empty for none.
     """
 
@@ -69,6 +71,7 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     hold_limit_ticks: int = 10
     wait_s: float = 10.0
     require_connection: bool = True
+    start_path: str = ""
     tick_log: str = ""
 
 
@@ -114,6 +117,7 @@ def run_env_service(
             seed=config.seed,
             wait_s=config.wait_s,
             require_connection=config.require_connection,
+            may_start=Path(config.start_path).exists if config.start_path else lambda: True,
             progress=progress,
             tick_log=TickLog(config.tick_log) if config.tick_log else None,
         )

@@ -35,6 +35,7 @@ from netlab.wire.channel import Received
 __all__ = ["EnvService", "Progress"]
 
 _SENT_RING = 1024
+_START_SLICE_NS = 20_000_000
 
 
 class Progress(Struct, frozen=True, kw_only=True):
@@ -69,7 +70,10 @@ class EnvService:
         seed: Seed of the episodes' seeds.
         wait_s: How long to wait for the first connection before the first episode.
         require_connection: Whether to give up when there is none by then; else the run begins without.
-        progress: Called about once a second and after each episode, within a tick: it must return at once.
+        may_start: Asked until it says so, once the agent is there: services that are started together begin
+            together.
+        progress: Called when all is ready, then about once a second and after each episode; within a tick, so
+            it must return at once.
         tick_log: Where to write each tick, if anywhere; the service closes it.
     """
 
@@ -84,6 +88,7 @@ class EnvService:
         seed: int,
         wait_s: float = 10.0,
         require_connection: bool = True,
+        may_start: Callable[[], bool] = lambda: True,
         progress: Callable[[Progress], None] | None = None,
         tick_log: TickLog | None = None,
     ) -> None:
@@ -95,6 +100,7 @@ class EnvService:
         self._seed = seed
         self._wait_s = wait_s
         self._require_connection = require_connection
+        self._may_start = may_start
         self._progress = progress
         self._progress_ticks = max(1, round(loop.rate_hz))
         self._tick_log = tick_log
@@ -122,6 +128,8 @@ class EnvService:
         """
         try:
             self._wait_for_agent()
+            self._wait_for_start()
+            self._task.reset(episode_seed(self._seed, 0))  # a first reset may be slow: here it delays no tick
             with realtime_process():
                 self._loop.start()
                 for episode in range(self._episodes):
@@ -140,6 +148,12 @@ class EnvService:
                 self._uplink.last_loss,
                 hint="start `netlab agent serve` there, check address and key, or let the run begin without",
             )
+
+    def _wait_for_start(self) -> None:
+        self._report()
+        while not (self._stopped_by or self._may_start()):
+            self._uplink.keep_up()
+            self._loop.clock.sleep_ns(_START_SLICE_NS)
 
     def _play_episode(self, episode: int) -> bool:
         """Play one episode; return whether it came to its end. The loop then stands at the next tick."""

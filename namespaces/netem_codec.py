@@ -273,6 +273,4 @@ def _decode_slot(values: tuple[int, ...]) -> SlotState | None:
 
 
 def _malformed(rule: str) -> KernelError:
-    return KernelError(
-        "read netem's options", 0, f"malformed: {rule}", "report the kernel's version to netlab"
-    )
+    return KernelError("read netem's options", 0, f"malformed: {rule}", "report the kernel's version to netlab")

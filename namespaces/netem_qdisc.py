@@ -181,9 +181,7 @@ class NetemQdisc:
             KernelError: It shows another; names each field.
         """
         if self._sent is None:
-            raise KernelError(
-                f"verify the netem qdisc of interface {self.ifindex}", 0, "nothing was sent yet"
-            )
+            raise KernelError(f"verify the netem qdisc of interface {self.ifindex}", 0, "nothing was sent yet")
         differences = compare_netem(self._sent, self.read(), self._features)
         if differences:
             raise KernelError(

@@ -130,11 +130,15 @@ class NetlinkSocket:
         """Collect the requests made inside, then send them together.
 
         The kernel carries them out in order and goes on after one that it refuses: a batch saves time and is
-        no transaction. When the body raises, what was not yet sent is never sent.
+        no transaction. When the body raises, what was not yet sent is never sent. A batch inside a batch is
+        part of it.
 
         Raises:
             KernelError: The first refusal; the words say how many others there were.
         """
+        if self._batching:
+            yield
+            return
         self._batching = True
         try:
             yield

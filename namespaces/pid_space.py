@@ -113,19 +113,22 @@ class PidSpace:
             number = self._last_number
         ward = _Ward(HostProcess(f"{host.label}: {program.argv[0]}", program.argv, output, number, self))
         self._wards[number] = ward
-        try:
-            with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
-                stdin = nothing.fileno() if stdin_fd is None else stdin_fd
+        with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
+            stdin = nothing.fileno() if stdin_fd is None else stdin_fd
+            try:
                 self._send(_request(number, program), [host.fd, stdin, output.stdout_fd, output.stderr_fd])
+            except NetlabError:
+                self._wards.pop(number, None)
+                output.close()
+                raise
+        # From here on the keeper's thread alone closes the output: two closers would close a stranger's.
+        try:
             ward.settled.wait()
-            if ward.problem is not None:
-                raise ward.problem
         except BaseException:
-            self._wards.pop(number, None)
-            self.send_signal(number, signal.SIGKILL, group=True)  # interrupted, it may be running by now
-            output.close()
+            self.send_signal(number, signal.SIGKILL, group=True)
             raise
-        output.started()
+        if ward.problem is not None:
+            raise ward.problem
         return ward.process
 
     def send_signal(self, number: int, signal_number: int, group: bool) -> None:
@@ -234,9 +237,12 @@ class PidSpace:
             attempt = f"start {process.argv[0]!r} in host {host}{report['stage']}"
             missing = report["failed"] in (errno.ENOENT, errno.ENOTDIR)
             hint = "check the spelling, and the folder and PATH it starts with" if missing else ""
+            del self._wards[report["id"]]
+            process.output.close()
             ward.settle(KernelError(attempt, report["failed"], hint=hint))
         elif "started" in report:
             process.note_started(pid or 0)
+            process.output.started()
             self._watch(process.output)
             ward.settle()
         else:
@@ -273,6 +279,7 @@ class PidSpace:
                 key.data.pump()
                 key.data.close()
         for ward in list(self._wards.values()):
+            ward.process.output.close()
             problem = self._problem if isinstance(self._problem, LabError) else None
             if problem is not None:
                 ward.process.note_lost(problem)

@@ -24,7 +24,6 @@ def demo_experiment(episodes: int, networks: Sequence[str], labs_at_once: int, s
             )
         ),
         episodes=episodes,
-        labs_per_cell=2,
         labs_at_once=labs_at_once,
         seed=seed,
     )

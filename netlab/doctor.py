@@ -44,9 +44,7 @@ def examine() -> list[Finding]:
     features = _features()
     guest = _guest()
     return [
-        Finding(
-            about="netlab", verdict="ok", text=f"{netlab.__version__}, Python {platform.python_version()}"
-        ),
+        Finding(about="netlab", verdict="ok", text=f"{netlab.__version__}, Python {platform.python_version()}"),
         _privilege(),
         *_kernel(features),
         guest,
@@ -65,9 +63,7 @@ def _features() -> KernelFeatures | KernelError:
 
 def _privilege() -> Finding:
     if os.geteuid() == 0:
-        return Finding(
-            about="rights", verdict="ok", text="root" + (" (of a guest)" if inside_guest() else "")
-        )
+        return Finding(about="rights", verdict="ok", text="root" + (" (of a guest)" if inside_guest() else ""))
     return Finding(
         about="rights",
         verdict="note",
@@ -80,9 +76,7 @@ def _kernel(features: KernelFeatures | KernelError) -> list[Finding]:
     release = platform.release()
     if isinstance(features, KernelError):
         return [
-            Finding(
-                about="this kernel", verdict="missing", text=f"{release}: {features}", remedy=features.hint
-            )
+            Finding(about="this kernel", verdict="missing", text=f"{release}: {features}", remedy=features.hint)
         ]
     needs = {
         "netem": "sch_netem: impaired links",

@@ -113,8 +113,7 @@ def choose_engine(wanted: str, say: Say) -> Engine:
     except GuestError as error:
         raise FeatureMissing(
             f"find a kernel with netem: this one will not do ({problem}), and there is no guest ({error})",
-            hint="install the distribution's full kernel with sch_netem, or: "
-            + (error.hint or "netlab doctor"),
+            hint="install the distribution's full kernel with sch_netem, or: " + (error.hint or "netlab doctor"),
         ) from error
     say(f"running in guest kernel {engine.kernel.release} (real netem in an ordinary process)")
     return engine

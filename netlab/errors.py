@@ -94,9 +94,7 @@ class SpecError(NetlabError):
 
     exit_code = 2
 
-    def __init__(
-        self, message: str, path: str | os.PathLike[str] = "", key: str = "", hint: str = ""
-    ) -> None:
+    def __init__(self, message: str, path: str | os.PathLike[str] = "", key: str = "", hint: str = "") -> None:
         where = ": ".join(part for part in (os.fspath(path), key) if part)
         super().__init__(f"{where}: {message}" if where else message, hint)
         self.path = os.fspath(path)

@@ -102,9 +102,7 @@ class Lab:
             self._read_profiles(spec)
 
     @classmethod
-    def from_toml(
-        cls, path: str | os.PathLike[str], *, run_folder: str | os.PathLike[str] | None = None
-    ) -> Self:
+    def from_toml(cls, path: str | os.PathLike[str], *, run_folder: str | os.PathLike[str] | None = None) -> Self:
         """Read a lab from a TOML file (docs/labs.md); open it with ``with``.
 
         Raises:
@@ -201,9 +199,7 @@ class Lab:
         sides = ((ends[0], plan.first, ends[1], plan.second), (ends[1], plan.second, ends[0], plan.first))
         for host, end, peer, far_end in sides:
             host.attachments.append(Attachment(name, end.interface, end.address, peer.name, far_end.address))
-        self._scheduled += [
-            (link, one.direction, one.track) for one in (forward, back) if one.track is not None
-        ]
+        self._scheduled += [(link, one.direction, one.track) for one in (forward, back) if one.track is not None]
         return link
 
     def play(self) -> Player | None:
@@ -286,9 +282,7 @@ class Lab:
         for name in spec.hosts:
             self.add_host(name)
         for link in spec.link:
-            self.add_link(
-                *link.ends, self._impairments.get(link.full_name), name=link.full_name, mtu=link.mtu
-            )
+            self.add_link(*link.ends, self._impairments.get(link.full_name), name=link.full_name, mtu=link.mtu)
 
     def _read_profiles(self, spec: LabSpec) -> None:
         """Parse every profile of a spec before anything is made."""

@@ -43,9 +43,7 @@ def split_command(text: str) -> list[str]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise SpecError(
-            f"{text!r:.80} is no command: {error}", key="peer", hint="close the quotes"
-        ) from error
+        raise SpecError(f"{text!r:.80} is no command: {error}", key="peer", hint="close the quotes") from error
     if not words:
         raise SpecError("the command is empty", key="peer", hint="name a program and its arguments")
     return words

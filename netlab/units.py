@@ -3,8 +3,8 @@
 Ground: standard library only. A quantity without a unit is refused where a unit is needed, since a bare
 ``30`` has been seconds in one tool and milliseconds in the next; zero alone needs none.
 
-Parsing is exact: the decimal number typed is scaled in decimal and rounded once, so ``57ms`` is 0.057 bit
-for bit (57 * 1e-3 in binary is not). Formatting writes the shortest text that parses to the same number.
+Parsing is exact: the decimal number typed is scaled in decimal and rounded once, so ``59ms`` is 0.059 bit
+for bit (59 * 1e-3 in binary is not). Formatting writes the shortest text that parses to the same number.
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ def parse_duration_s(text: str) -> float:
     Raises:
         ValueError: Not a number with one of the units ns, us, ms, s, min, h.
     """
-    return _as_float(
-        text, _parse(text, _DURATIONS_S, "a duration such as 30ms or 1.5s (ns, us, ms, s, min, h)")
-    )
+    return _as_float(text, _parse(text, _DURATIONS_S, "a duration such as 30ms or 1.5s (ns, us, ms, s, min, h)"))
 
 
 def parse_rate_bps(text: str) -> float:
@@ -69,9 +67,7 @@ def parse_rate_bps(text: str) -> float:
         ValueError: Not a number with one of the units bit, kbit, mbit, gbit, tbit (``bps`` forms too: bits,
             where tc's ``bps`` means bytes).
     """
-    return _as_float(
-        text, _parse(text, _RATES_BPS, "a rate such as 10mbit or 250kbit (bit, kbit, mbit, gbit)")
-    )
+    return _as_float(text, _parse(text, _RATES_BPS, "a rate such as 10mbit or 250kbit (bit, kbit, mbit, gbit)"))
 
 
 def parse_size_bytes(text: str) -> int:
@@ -124,11 +120,13 @@ def format_ratio(ratio: float) -> str:
 
 
 def _format(value: float, units: tuple[str, ...], factors: Mapping[str, Decimal]) -> str:
-    """Write ``value`` in the first unit that it is at least one of, else in the last."""
+    """Write ``value`` in the first unit that it is at least one of, else in the last; zero in the plain one."""
     exact = _decimal(value)
+    if not exact:
+        return f"0{next(unit for unit in units if factors[unit] == 1)}"
     for unit in units:
         scaled = _EXACT.divide(exact, factors[unit])
-        if abs(scaled) >= 1 or not scaled or unit == units[-1]:
+        if abs(scaled) >= 1 or unit == units[-1]:
             break
     return f"{_plain(scaled)}{unit}"
 

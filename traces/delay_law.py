@@ -142,11 +142,6 @@ class DelayLaw(Struct, frozen=True, kw_only=True):
         return float((self.delay_s + self.jitter_s * standard_quantiles(self.law, self.entries) < 0.0).mean())
 
     @property
-    def longest_s(self) -> float:
-        """Return the longest delay that is delivered."""
-        return float(kernel_values(self).max()) / 1e9
-
-    @property
     def _is_plain_uniform(self) -> bool:
         """Tell whether the kernel's own uniform law can say this."""
         fits = 0 < round(self.jitter_s * 1e9) <= MAX_JITTER_NS
@@ -189,10 +184,7 @@ def _kernel_table(law: DelayLaw) -> KernelDelay:
         return KernelDelay(latency_ns, 0, None)
     table, reach = shared_table(law.law, law.entries)
     jitter_ns = round(law.jitter_s * 1e9 * reach * TABLE_SCALE / TABLE_REACH)
-    if (
-        _FINE_JITTER_NS <= jitter_ns <= MAX_JITTER_NS
-        and kernel_delays_ns(latency_ns, jitter_ns, table).min() >= 0
-    ):
+    if _FINE_JITTER_NS <= jitter_ns <= MAX_JITTER_NS and kernel_delays_ns(latency_ns, jitter_ns, table).min() >= 0:
         return KernelDelay(latency_ns, jitter_ns, table)
     delays_ns = (law.delay_s + law.jitter_s * standard_quantiles(law.law, law.entries)) * 1e9
     return _without_idle_jitter(latency_ns, *scale_table(np.maximum(delays_ns, 0.0), latency_ns))

@@ -80,15 +80,17 @@ def standard_quantiles(law: str, entries: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=32)
 def shared_table(law: str, entries: int) -> tuple[tuple[int, ...], float]:
-    """Return a law's table at full reach and the largest deviation (in spreads) that it stands for.
+    """Return a law's table and the deviation, in spreads, that its largest possible entry stands for.
 
     One table serves every profile of the law: only the jitter sent with it differs. A schedule of a thousand
     steps thus holds one table.
     """
     quantiles = standard_quantiles(law, entries)
-    reach = float(np.abs(quantiles).max())
-    entries_at_full_reach = np.rint(quantiles * (TABLE_REACH / reach)).astype(np.int64)
-    return tuple(entries_at_full_reach.tolist()), reach
+    largest = float(np.abs(quantiles).max())
+    # Equal steps stay equal where they are whole numbers: the uniform law gives up one entry of 32767.
+    top = TABLE_REACH // (entries - 1) * (entries - 1) if law == "uniform" else TABLE_REACH
+    scaled = np.rint(quantiles * (top / largest)).astype(np.int64)
+    return tuple(scaled.tolist()), largest * TABLE_REACH / top
 
 
 def kernel_delays_ns(latency_ns: int, jitter_ns: int, table: tuple[int, ...]) -> NDArray[np.int64]:

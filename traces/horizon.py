@@ -51,8 +51,7 @@ def horizon_ticks(pair: ProfilePair, tick_s: float, z: float = 2.0) -> int:
     ticks += int(loss_ratio > 0.0) + int(loss_ratio > HEAVY_LOSS_RATIO)
     if ticks > MAX_ACTIONS:
         raise ProfileError(
-            f"{pair.name}: a horizon of {ticks} ticks of {tick_s * 1e3:g} ms: at most {MAX_ACTIONS} "
-            "fit a message",
+            f"{pair.name}: a horizon of {ticks} ticks of {tick_s * 1e3:g} ms: at most {MAX_ACTIONS} fit a message",
             hint="control at a lower rate, or on a shorter link",
         )
     return ticks

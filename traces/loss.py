@@ -172,13 +172,9 @@ class FourState(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if total > 1.0:
                 raise ProfileError(f"loss.{first} + loss.{second} = {total!r}: must not be above 1")
         if self.p13 == 0.0 and self.p14 == 0.0:
-            raise ProfileError(
-                "loss.p13 = 0 and loss.p14 = 0: nothing would ever be lost", hint="leave loss out"
-            )
+            raise ProfileError("loss.p13 = 0 and loss.p14 = 0: nothing would ever be lost", hint="leave loss out")
         if self.p13 > 0.0 and self.p31 == 0.0:
-            raise ProfileError(
-                "loss.p31 = 0: a burst would never end", hint="for a dead link write loss = 100%"
-            )
+            raise ProfileError("loss.p31 = 0: a burst would never end", hint="for a dead link write loss = 100%")
         if self.p32 > 0.0 and self.p23 == 0.0:
             raise ProfileError("loss.p23 = 0 with p32 > 0: a burst would turn into a good state for good")
 

@@ -49,12 +49,8 @@ class _Figures(NamedTuple):
 
 _FIGURES = {
     "ethernet-clean": _Figures(0.002, 0.0, 0.0, "wired: 2 ms, no loss (arXiv 2603.12543)"),
-    "wifi-normal": _Figures(
-        0.030, 0.010, 0.02, "Wi-Fi on a good day: 30 +- 10 ms, 2 % loss (arXiv 2603.12543)"
-    ),
-    "wifi-degraded": _Figures(
-        0.080, 0.040, 0.10, "Wi-Fi on a bad day: 80 +- 40 ms, 10 % loss (arXiv 2603.12543)"
-    ),
+    "wifi-normal": _Figures(0.030, 0.010, 0.02, "Wi-Fi on a good day: 30 +- 10 ms, 2 % loss (arXiv 2603.12543)"),
+    "wifi-degraded": _Figures(0.080, 0.040, 0.10, "Wi-Fi on a bad day: 80 +- 40 ms, 10 % loss (arXiv 2603.12543)"),
 }
 
 
@@ -141,9 +137,7 @@ def _measured(reading: Reading) -> ProfilePair:
     with importlib.resources.as_file(resource) as path:
         series = read_series(path)
     forward, back = series_schedule(series)
-    description = (
-        f"{len(series.rtt_s)} measured ping round trips, half each way, one a 100 ms step (NIST Net)"
-    )
+    description = f"{len(series.rtt_s)} measured ping round trips, half each way, one a 100 ms step (NIST Net)"
     return ProfilePair(MEASURED, forward, back, reading, description)
 
 

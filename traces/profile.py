@@ -159,9 +159,7 @@ class LinkProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     @property
     def delay_law(self) -> DelayLaw:
         """Return the law of the delay alone."""
-        return DelayLaw(
-            delay_s=self.delay_s, jitter_s=self.jitter_s, law=self.law, table_s=self.delay_table_s
-        )
+        return DelayLaw(delay_s=self.delay_s, jitter_s=self.jitter_s, law=self.law, table_s=self.delay_table_s)
 
     @property
     def delay_mean_s(self) -> float:
@@ -192,7 +190,7 @@ class LinkProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def needed_packets(self) -> int:
         """Return how many full packets are on their way at most: rate x (delay + 4 jitter)."""
         rate_bps = ASSUMED_BPS if self.rate_bps is None else min(self.rate_bps, UNLIMITED_BPS)
-        line_s = self.delay_law.longest_s if self.law == "table" else self.delay_s + 4.0 * self.jitter_s
+        line_s = self.delay_table_s[-1] if self.law == "table" else self.delay_s + 4.0 * self.jitter_s
         return math.ceil(rate_bps * line_s / (8 * FULL_PACKET_BYTES))
 
     @property

@@ -103,9 +103,7 @@ def _read_count(value: object) -> int:
 
 def _read_number(value: object) -> float:
     try:
-        number = (
-            math.nan if isinstance(value, bool) or not isinstance(value, int | float | str) else float(value)
-        )
+        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float | str) else float(value)
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):

@@ -123,11 +123,7 @@ class Schedule(Struct, frozen=True):
                 )
 
     def _check_tables(self) -> None:
-        own = {
-            segment.profile.delay_law
-            for segment in self.segments()
-            if segment.profile.delay_law.clipped_ratio
-        }
+        own = {segment.profile.delay_law for segment in self.segments() if segment.profile.delay_law.clipped_ratio}
         if len(own) > MAX_OWN_TABLES:
             raise ProfileError(
                 f"{len(own)} steps have a law that is clipped at zero, each with a table of its own: "
@@ -165,8 +161,7 @@ class Schedule(Struct, frozen=True):
         starts = [step.start_s for step in self.steps]
         ends = [*starts[1:], self.duration_s]
         return tuple(
-            Segment(end - start, step.profile)
-            for step, start, end in zip(self.steps, starts, ends, strict=True)
+            Segment(end - start, step.profile) for step, start, end in zip(self.steps, starts, ends, strict=True)
         )
 
     def step_at(self, time_s: float) -> int:

@@ -117,9 +117,7 @@ def write_profile(pair: ProfilePair, path: str | os.PathLike[str]) -> None:
     path = Path(path)
     data = format_profile(pair).encode("utf-8")
     if len(data) > MAX_FILE_BYTES:
-        raise ProfileError(
-            f"{path}: would be larger than {MAX_FILE_BYTES >> 20} MiB, the most a profile may have"
-        )
+        raise ProfileError(f"{path}: would be larger than {MAX_FILE_BYTES >> 20} MiB, the most a profile may have")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         try:
@@ -176,16 +174,12 @@ def _directions(
 
 def _read_direction(table: object, where: str) -> LinkProfile | Schedule:
     if not isinstance(table, Mapping):
-        raise ProfileError(
-            f"{where}: {str(table)[:60]!r} is not a table", hint="write it as a heading, [link]"
-        )
+        raise ProfileError(f"{where}: {str(table)[:60]!r} is not a table", hint="write it as a heading, [link]")
     if "step" in table:
         return _read_schedule(table, where)
     for name in SCHEDULE_KEYS:
         if name in table:
-            raise ProfileError(
-                f"{where}.{name}: is given without steps", hint=f"add [[{_heading(where)}.step]]"
-            )
+            raise ProfileError(f"{where}.{name}: is given without steps", hint=f"add [[{_heading(where)}.step]]")
     return read_link(table, f"{where}.")
 
 

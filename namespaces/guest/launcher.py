@@ -141,7 +141,7 @@ class _Launch:
             # The supervisor removes the folder, unless it was killed.
             stack.callback(shutil.rmtree, self._job_folder, ignore_errors=True)
             signals_fd = stack.enter_context(caught_signals(_PASSED_ON))
-            link, control, ours, theirs = self._start_supervisor(stack)
+            link, pid_fd, control, ours, theirs = self._start_supervisor(stack)
             verify_kernel(self._kernel)  # meanwhile the supervisor's interpreter starts
             job = describe_job(argv, self._around, self._kernel, streams.kinds, streams.window)
             plan = self._plan(job, theirs, processors.chosen_cpus(cpu, ticks))
@@ -149,6 +149,7 @@ class _Launch:
                 link.sendall(plan.encode())
             session = GuestSession(
                 supervisor=link,
+                supervisor_pid_fd=pid_fd,
                 control=control,
                 log_fd=ours[0],
                 outputs=((ours[1], streams.stdout), (ours[2], streams.stderr)),
@@ -162,12 +163,12 @@ class _Launch:
 
     def _start_supervisor(
         self, stack: contextlib.ExitStack
-    ) -> tuple[socket.socket, socket.socket, list[int], tuple[int, int, int, int]]:
+    ) -> tuple[socket.socket, int, socket.socket, list[int], tuple[int, int, int, int]]:
         """Make the descriptors of a guest and start the supervisor with its ends of them.
 
         Returns:
-            The lifeline, our end of the control console, our ends of log, stdout and stderr, and the numbers of
-            the guest's ends: log, stdout, stderr, control.
+            The lifeline, a descriptor of the supervisor's process, our end of the control console, our ends of
+            log, stdout and stderr, and the numbers of the guest's ends: log, stdout, stderr, control.
         """
         link, far_link = socket.socketpair()
         control, far_control = socket.socketpair()
@@ -193,8 +194,10 @@ class _Launch:
             for fd in far:
                 os.close(fd)
         stack.callback(supervisor.wait)
+        pid_fd = os.pidfd_open(supervisor.pid)
+        stack.callback(os.close, pid_fd)
         stack.callback(link.close)  # first of all: it is what the supervisor waits for
-        return link, control, [read_end for read_end, _ in pipes], theirs
+        return link, pid_fd, control, [read_end for read_end, _ in pipes], theirs
 
     def _plan(self, job: Job, theirs: tuple[int, int, int, int], cpus: tuple[int, ...]) -> KernelPlan:
         log_fd, stdout_fd, stderr_fd, control_fd = theirs

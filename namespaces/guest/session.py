@@ -51,6 +51,7 @@ class GuestSession:
         self,
         *,
         supervisor: socket.socket,
+        supervisor_pid_fd: int,
         control: socket.socket,
         log_fd: int,
         outputs: tuple[tuple[int, int], ...],
@@ -63,6 +64,7 @@ class GuestSession:
 
         Args:
             supervisor: The lifeline; shut when the guest is to end.
+            supervisor_pid_fd: Readable once the supervisor has ended: the warden holds its end of the lifeline too.
             control: Our end of the control console, non-blocking.
             log_fd: Kernel messages, non-blocking.
             outputs: (source, sink) of stdout and of stderr; sources non-blocking.
@@ -77,6 +79,7 @@ class GuestSession:
         self.trouble: tuple[str, str] | None = None
         self.ready = False
         self._supervisor = supervisor
+        self._supervisor_pid_fd = supervisor_pid_fd
         self._events = EventReader()
         self._orderly = False
         self._control: socket.socket | None = control
@@ -137,8 +140,8 @@ class GuestSession:
         if ready.get(self._signals_fd):
             for number in os.read(self._signals_fd, 64):
                 self._on_signal(number)
-        if self._supervisor.fileno() in ready:
-            self._hear_supervisor()
+        if self._supervisor.fileno() in ready or self._supervisor_pid_fd in ready:
+            self._hear_supervisor(ended=self._supervisor_pid_fd in ready)
         if self._log_fd is not None and self._log_fd in ready:
             self._hear_log()
         if self._control is not None and ready.get(self._control.fileno()):
@@ -157,6 +160,7 @@ class GuestSession:
         masks = {self._signals_fd: select.POLLIN}
         if self._supervisor.fileno() >= 0:
             masks[self._supervisor.fileno()] = select.POLLIN
+            masks[self._supervisor_pid_fd] = select.POLLIN
         if self._log_fd is not None:
             masks[self._log_fd] = select.POLLIN
         if self._control is not None:
@@ -200,14 +204,12 @@ class GuestSession:
             self.status = 128 + number
             self.end()
 
-    def _hear_supervisor(self) -> None:
-        try:
-            data = self._supervisor.recv(65536)
-        except ConnectionResetError:
-            data = b""
-        if not data:
+    def _hear_supervisor(self, ended: bool) -> None:
+        data = b""
+        with contextlib.suppress(ConnectionResetError, BlockingIOError):
+            data = self._supervisor.recv(65536, socket.MSG_DONTWAIT)
+        if not data and ended:
             self._supervisor.close()  # where it was killed, this is what ends the warden
-            return
         for event in self._events.feed(data):
             if event["event"] == "failed" and self.trouble is None:
                 self.trouble = (str(event["message"]), str(event["hint"]))

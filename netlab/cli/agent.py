@@ -31,9 +31,7 @@ def agent() -> None:
     show_default=True,
     help="Which policy; netlab agent policies lists them.",
 )
-@click.option(
-    "--key-file", "key_path", default="", type=click.Path(), help="The shared key (netlab key new)."
-)
+@click.option("--key-file", "key_path", default="", type=click.Path(), help="The shared key (netlab key new).")
 @click.option(
     "--transport",
     type=click.Choice(["datagram", "stream"]),

@@ -39,14 +39,12 @@ def bench(ctx: click.Context, names: tuple[str, ...], as_json: bool, list_only: 
         return
     unknown = [name for name in names if name not in CATALOGUE]
     if unknown:
-        raise click.BadParameter(
-            f"no figure {unknown[0]!r}; there are: {', '.join(CATALOGUE)}", param_hint="NAME"
-        )
+        raise click.BadParameter(f"no figure {unknown[0]!r}; there are: {', '.join(CATALOGUE)}", param_hint="NAME")
     figures = [_measure(name) for name in (names or CATALOGUE)]
     if as_json:
         echo_json({"figures": figures, "machine": machine()})
     else:
-        _print_table(figures)
+        _print_figures(figures)
     ctx.exit(0 if all(figure["holds"] for figure in figures) else 1)
 
 
@@ -78,17 +76,14 @@ def _measure_in_guest(name: str) -> dict[str, Any]:
     return figure
 
 
-def _print_table(figures: list[dict[str, Any]]) -> None:
+def _print_figures(figures: list[dict[str, Any]]) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(title="netlab bench")
-    for heading in ("figure", "value", "target", "", "n", "spread", "note"):
-        table.add_column(heading, justify="right" if heading in ("value", "n") else "left", overflow="fold")
+    console = Console(highlight=False)
     for figure in figures:
-        value = "-" if figure["value"] is None else f"{figure['value']:.3g} {figure['unit']}"
-        mark = "[green]holds[/]" if figure["holds"] else "[red]missed[/]"
-        table.add_row(
-            figure["name"], value, figure["target"], mark, str(figure["n"]), figure["spread"], figure["note"]
-        )
-    Console().print(table)
+        value = "not measured" if figure["value"] is None else f"{figure['value']:.3g} {figure['unit']}"
+        verdict = "[green]holds[/]" if figure["holds"] else "[red]missed[/]"
+        console.print(f"[bold]{figure['name']:16}[/] {value}   {verdict} ({figure['target']}), n = {figure['n']}")
+        for text in (figure["spread"], figure["note"]):
+            if text:
+                console.print(f"{'':16} {text}", style="dim", soft_wrap=True)

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
+_LEGEND = """\
+newest: the action for the newest observation, held until another comes.
+scheduled D: decided D ticks ahead on a predicted state, each played on its tick.
+expect: the round trip the links are to deliver (clipped at zero).  p50/p99:
+measured, from an observation leaving to an action based on it arriving."""
+
 
 @click.command(cls=KernelCommand)
 @click.option(
@@ -23,9 +29,7 @@ __all__ = ["demo"]
     show_default=True,
     help="Episodes a network and policy.",
 )
-@click.option(
-    "--network", "networks", multiple=True, help="Networks to go through, in place of the demo's four."
-)
+@click.option("--network", "networks", multiple=True, help="Networks to go through, in place of the demo's four.")
 @click.option(
     "--labs",
     "labs_at_once",
@@ -82,23 +86,25 @@ def demo(
 
 
 def _print(result: ExperimentResult) -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
     from netlab.report import cell_table
 
     heading, *rows = cell_table(result)
+    episodes = max(len(cell.returns) for cell in result.cells)
     table = Table(
-        title=f"{result.task} at {result.rate_hz:g} Hz, mean return +- standard error (500 is the most)"
+        title=f"{result.task} at {result.rate_hz:g} Hz: mean return +- standard error, {episodes} episodes",
+        box=box.SIMPLE_HEAD,
+        padding=0,
     )
-    for name in heading:
-        table.add_column(name, justify="left" if name in ("network", "policy") else "right")
-    for before, row in zip([None, *rows], rows, strict=False):
-        table.add_row(*row, end_section=False) if before is None or before[0] == row[0] else (
-            table.add_section(),
-            table.add_row(*row),
-        )
+    for number, name in enumerate(heading):
+        table.add_column(name, justify="left" if number < 2 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
     console = Console()
     console.print(table)
+    console.print(_LEGEND, style="dim", highlight=False)
     for text in result.warnings:
         console.print(f"note: {text}", style="dim", highlight=False)

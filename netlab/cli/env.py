@@ -27,9 +27,7 @@ def env() -> None:
 
 @env.command(cls=NetlabCommand)
 @click.argument("task", default="CartPole-v1")
-@click.option(
-    "--agent", "address", required=True, metavar="HOST:PORT", help="Where `netlab agent serve` listens."
-)
+@click.option("--agent", "address", required=True, metavar="HOST:PORT", help="Where `netlab agent serve` listens.")
 @click.option(
     "--key-file",
     "key_path",
@@ -83,9 +81,7 @@ def env() -> None:
     help="Ticks a second.",
 )
 @click.option("--episodes", type=click.IntRange(1), default=1, show_default=True, help="How many to play.")
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the episodes' seeds."
-)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the episodes' seeds.")
 @click.option(
     "--wait",
     "wait_s",
@@ -95,10 +91,15 @@ def env() -> None:
     help="How long to wait for the agent at first.",
 )
 @click.option("--without-agent", is_flag=True, help="Begin after --wait even if no agent has come.")
-@click.option("--tick-log", default="", type=click.Path(dir_okay=False), help="Write a line of JSON a tick.")
 @click.option(
-    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the result document there."
+    "--start-when",
+    "start_path",
+    default="",
+    metavar="FILE",
+    help="With the agent there, begin when FILE appears: so that several begin together.",
 )
+@click.option("--tick-log", default="", type=click.Path(dir_okay=False), help="Write a line of JSON a tick.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the result document there.")
 @click.option(
     "--progress-file",
     type=click.Path(path_type=Path, dir_okay=False),

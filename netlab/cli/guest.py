@@ -19,9 +19,7 @@ def guest() -> None:
 
 
 @guest.command(cls=NetlabCommand)
-@click.option(
-    "--if-needed", is_flag=True, help="Do nothing where this kernel has netem, or a guest is there."
-)
+@click.option("--if-needed", is_flag=True, help="Do nothing where this kernel has netem, or a guest is there.")
 @click.option("--again", is_flag=True, help="Fetch even if a guest kernel is there already.")
 def fetch(if_needed: bool, again: bool) -> None:
     """Fetch a ready-made guest kernel from Debian's archive, signature checked.

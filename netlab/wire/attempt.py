@@ -271,9 +271,7 @@ class StreamAttempt(Attempt):
         except OSError as error:
             raise _connect_error(self.target.where, error.errno or 0) from error
         if size < len(framed):
-            raise ConnectionLost(
-                f"{self.target.where} does not take {len(framed)} bytes at once", _HINT_SILENT
-            )
+            raise ConnectionLost(f"{self.target.where} does not take {len(framed)} bytes at once", _HINT_SILENT)
 
 
 _HINT_SILENT = (

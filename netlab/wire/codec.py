@@ -118,9 +118,7 @@ def _check_space(name: str, space: Space) -> None:
     for length in space.shape:
         n_elements *= length
     if space.kind == "discrete" and (space.shape or space.low or space.high or space.n < 1):
-        raise RemoteProtocolError(
-            f"the task's {name} space is discrete and needs n >= 1, no shape and no bounds"
-        )
+        raise RemoteProtocolError(f"the task's {name} space is discrete and needs n >= 1, no shape and no bounds")
     if space.kind == "box" and space.n:
         raise RemoteProtocolError(f"the task's {name} space is a box and has n = {space.n}; a box has none")
     if space.nbytes > MAX_PAYLOAD_BYTES:

@@ -16,9 +16,11 @@ import contextlib
 import select
 import socket
 from collections.abc import Callable
+from functools import partial
 
 from netlab.errors import ConnectionLost, LocalProtocolError, RemoteProtocolError, WireError
 from netlab.messages import Goodbye, Hello, Message, Welcome
+from netlab.wire.brief_look import BriefLook
 from netlab.wire.codec import decode, encode
 from netlab.wire.datagram import MAX_BATCH_FRAMES, MAX_DATAGRAM_BYTES, open_datagram_socket
 from netlab.wire.handshake import Accepted, Reply
@@ -113,8 +115,10 @@ class DatagramPort:
         except BaseException:
             self._socket.close()
             raise
-        self._poll = select.poll()
-        self._poll.register(self._socket, select.POLLIN)
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        self._poll = poll.poll
+        self._brief_look = BriefLook(partial(self._poll, 0), table.timing.look_s)
         self._buffer = bytearray(MAX_DATAGRAM_BYTES + 1)
         self._view = memoryview(self._buffer)
 
@@ -153,7 +157,7 @@ class DatagramPort:
             except BlockingIOError:
                 if i or timeout_s <= 0.0:
                     break
-                if self._poll.poll(timeout_s * 1e3):
+                if self._brief_look.succeeds(timeout_s) or self._poll(timeout_s * 1e3):
                     self._read_one()
                 break
             except OSError:
@@ -167,14 +171,41 @@ class DatagramPort:
 
     def _take(self, size: int, address: tuple[object, ...]) -> None:
         now_s = self._clock()
-        if size > MAX_DATAGRAM_BYTES:
+        packet = bytes(self._view[:size])
+        if not SEAL_BYTES <= size <= MAX_DATAGRAM_BYTES or packet[0] != KIND_SEALED:
+            self._take_packet(packet, address, now_s)
+            return
+        session = self._sessions.get(int.from_bytes(packet[1:9], "big"))
+        if session is None or session.is_closed:
+            self.table.statistics.rejected[Rejection.UNKNOWN] += 1
+            self._reply(build_unknown(int.from_bytes(packet[1:9], "big")), address)
+            return
+        opener, statistics = session.opener, session.statistics
+        try:
+            data = opener.open(packet)
+        except WireError:
+            return
+        try:
+            message = decode(data)
+        except RemoteProtocolError:
+            statistics.rejected[Rejection.MALFORMED] += 1
+            return
+        statistics.frames_received += 1
+        statistics.bytes_received += size
+        if address != session.address and opener.newest:
+            session.address = address
+        self.table.take(session, message, now_s)
+
+    def _take_packet(self, packet: bytes, address: tuple[object, ...], now_s: float) -> None:
+        if len(packet) > MAX_DATAGRAM_BYTES:
             self.table.statistics.rejected[Rejection.OVERSIZE] += 1
             return
-        packet = bytes(self._view[:size])
-        if size >= SEAL_BYTES and packet[0] == KIND_SEALED:
-            self._take_frame(packet, address, now_s)
-        else:
-            self._take_packet(packet, address, now_s)
+        outcome = self.table.greet(packet, f"{address[0]}:{address[1]}", now_s)
+        if isinstance(outcome, Reply):
+            self._reply(outcome.packet, address)
+        elif isinstance(outcome, Accepted):
+            session = DatagramSession(outcome.agreement, outcome.hello, address, self, now_s)
+            self.table.admit(session, now_s)
 
     def send_frame(self, session: DatagramSession, frame: bytes) -> bool:
         """Send a sealed frame to where its edge is; False where it was dropped, which is counted."""
@@ -187,38 +218,6 @@ class DatagramPort:
         statistics.frames_sent += 1
         statistics.bytes_sent += len(frame)
         return True
-
-    def _take_frame(self, frame: bytes, address: tuple[object, ...], now_s: float) -> None:
-        identity = int.from_bytes(frame[1:9], "big")
-        session = self._sessions.get(identity)
-        if session is None or session.is_closed:
-            self.table.statistics.rejected[Rejection.UNKNOWN] += 1
-            self._reply(build_unknown(identity), address)
-            return
-        opener = session.opener
-        try:
-            data = opener.open(frame)
-        except WireError:
-            return
-        try:
-            message = decode(data)
-        except RemoteProtocolError:
-            session.statistics.rejected[Rejection.MALFORMED] += 1
-            return
-        statistics = session.statistics
-        statistics.frames_received += 1
-        statistics.bytes_received += len(frame)
-        if address != session.address and opener.newest:
-            session.address = address
-        self.table.take(session, message, now_s)
-
-    def _take_packet(self, packet: bytes, address: tuple[object, ...], now_s: float) -> None:
-        outcome = self.table.greet(packet, f"{address[0]}:{address[1]}", now_s)
-        if isinstance(outcome, Reply):
-            self._reply(outcome.packet, address)
-        elif isinstance(outcome, Accepted):
-            session = DatagramSession(outcome.agreement, outcome.hello, address, self, now_s)
-            self.table.admit(session, now_s)
 
     def _reply(self, packet: bytes, address: tuple[object, ...]) -> None:
         try:

@@ -56,6 +56,9 @@ class Initiator:
         key: The shared key.
         hello: What to say once the listener has proven the key.
 
+    Raises:
+        LocalProtocolError: The Hello is too large.
+
     Attributes:
         request: The packet to send now, and again until something changes.
         agreement: Set once the listener has proven the key; ``request`` is the proof from then on.
@@ -66,6 +69,7 @@ class Initiator:
     def __init__(self, key: Key, hello: Hello) -> None:
         self._key = key
         self._hello = encode(hello)
+        packets.check_hello(self._hello)
         self._private: X25519PrivateKey | None = X25519PrivateKey.generate()
         self._share = self._private.public_key().public_bytes_raw()
         self._secret = packets.derive_greeting_secret(key)
@@ -103,7 +107,7 @@ class Initiator:
         if not hmac.compare_digest(share, self._share):
             return False
         self.refusals += 1
-        if version != PROTOCOL_VERSION:
+        if version != PROTOCOL_VERSION or reason == Refusal.VERSION:
             self.refusal = version_error(version, "the listener")
         elif reason == Refusal.HELLO:
             self.refusal = RemoteProtocolError(
@@ -206,9 +210,7 @@ class Responder:
     def _take_ask(self, packet: bytes, version: int, edge_share: bytes) -> Reply:
         if version != PROTOCOL_VERSION:
             self._statistics.rejected[Rejection.VERSION] += 1
-            return Reply(
-                packets.build_refusal(Refusal.VERSION, edge_share), version_error(version, "an edge")
-            )
+            return Reply(packets.build_refusal(Refusal.VERSION, edge_share), version_error(version, "an edge"))
         if not packets.is_authentic(self._secret, packet):
             self._statistics.rejected[Rejection.AUTH] += 1
             error = AuthError("an edge does not have our key", hint=WRONG_KEY_HINT)

@@ -80,9 +80,7 @@ class Key:
         finally:
             os.close(fd)
         if len(secret) != KEY_BYTES or state.st_size != KEY_BYTES:
-            raise AuthError(
-                f"key file {name} has {state.st_size} bytes, a key has {KEY_BYTES}", hint=_HINT_NEW
-            )
+            raise AuthError(f"key file {name} has {state.st_size} bytes, a key has {KEY_BYTES}", hint=_HINT_NEW)
         return cls(secret)
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -52,6 +52,9 @@ MIN_PROOF_BYTES = 1200
 MAX_PROOF_BYTES = 60_000
 """Large enough for a Hello with thousands of bounds, small enough for one datagram."""
 
+_AROUND_BODY_BYTES = PROOF_HEADER_BYTES + TAG_BYTES + MAC_BYTES
+MAX_HELLO_BYTES = MAX_PROOF_BYTES - _AROUND_BODY_BYTES - 4
+
 _ask = struct.Struct(f">B6sH{SHARE_BYTES}s")
 _challenge = struct.Struct(f">BQ{SHARE_BYTES}s")
 _proof = struct.Struct(f">BQ{SHARE_BYTES}s{SHARE_BYTES}s")
@@ -166,6 +169,19 @@ def is_authentic(greeting_secret: bytes, packet: bytes, before: bytes = b"") -> 
     return hmac.compare_digest(_mac(greeting_secret, before + packet[:-MAC_BYTES]), packet[-MAC_BYTES:])
 
 
+def check_hello(hello: bytes) -> None:
+    """Refuse a Hello that no proof can carry.
+
+    Raises:
+        LocalProtocolError: It is larger than ``MAX_HELLO_BYTES``.
+    """
+    if len(hello) > MAX_HELLO_BYTES:
+        raise LocalProtocolError(
+            f"a Hello of {len(hello)} bytes; a handshake carries {MAX_HELLO_BYTES}",
+            hint="leave low and high of the task's spaces empty, and let the policy know the bounds",
+        )
+
+
 def build_proof(
     greeting_secret: bytes, agreement: Agreement, edge_share: bytes, listener_share: bytes, hello: bytes
 ) -> bytes:
@@ -173,19 +189,10 @@ def build_proof(
 
     The seal alone would prove the key. The MAC around it is cheap to check, so that nobody without the key
     can make the listener compute an exchange.
-
-    Raises:
-        LocalProtocolError: The Hello does not fit.
     """
     header = _proof.pack(Kind.PROOF, agreement.session, edge_share, listener_share)
     body = _length.pack(len(hello)) + hello
-    around_bytes = PROOF_HEADER_BYTES + TAG_BYTES + MAC_BYTES
-    body = body.ljust(MIN_PROOF_BYTES - around_bytes, b"\0")
-    if len(body) + around_bytes > MAX_PROOF_BYTES:
-        raise LocalProtocolError(
-            f"a Hello of {len(hello)} bytes does not fit a proof of {MAX_PROOF_BYTES} bytes",
-            hint="leave the space's low and high empty and let the policy know the bounds",
-        )
+    body = body.ljust(MIN_PROOF_BYTES - _AROUND_BODY_BYTES, b"\0")
     sealed = header + AESGCM(agreement.proof).encrypt(_PROOF_NONCE, body, header)
     return sealed + _mac(greeting_secret, sealed)
 

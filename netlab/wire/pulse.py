@@ -21,6 +21,7 @@ from netlab.wire.statistics import Statistics
 __all__ = ["Pulse", "Timing"]
 
 _DOUBT_HEARTBEATS = 2
+MAX_LOOK_S = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +32,20 @@ class Timing:
         heartbeat_s: A side that has sent nothing for so long sends a heartbeat.
         silence_s: A peer that was not heard for so long is lost.
         attempt_s: How long one attempt at a handshake may take, on either side.
+        look_s: How long to look for an answer before sleeping, where answers are that quick; 0 never does.
     """
 
     heartbeat_s: float = 0.5
     silence_s: float = 3.0
     attempt_s: float = 5.0
+    look_s: float = 50e-6
 
     def __post_init__(self) -> None:
         times = (self.heartbeat_s, self.silence_s, self.attempt_s)
         if not all(math.isfinite(time_s) and time_s > 0 for time_s in times):
             raise SpecError(f"heartbeat, silence and attempt must be above 0 s and finite; they are {times}")
+        if not 0.0 <= self.look_s <= MAX_LOOK_S:
+            raise SpecError(f"look_s = {self.look_s} is outside 0 .. {MAX_LOOK_S} s: that is no moment")
         if self.silence_s < 2 * self.heartbeat_s:
             raise SpecError(
                 f"silence_s = {self.silence_s} gives a peer up before two heartbeats of {self.heartbeat_s} s",

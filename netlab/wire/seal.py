@@ -137,9 +137,7 @@ class Opener:
             self._statistics.rejected[Rejection.REPLAY] += 1
             raise RemoteProtocolError(f"frame {number} was opened before or is too old (at {self._highest})")
         try:
-            message = self._decrypt(
-                frame[_NONCE_START:HEADER_BYTES], frame[HEADER_BYTES:], frame[:HEADER_BYTES]
-            )
+            message = self._decrypt(frame[_NONCE_START:HEADER_BYTES], frame[HEADER_BYTES:], frame[:HEADER_BYTES])
         except InvalidTag:
             raise _forged(number, self._statistics) from None
         # Only now: a forger must not move the window.
@@ -198,9 +196,7 @@ class OrderedOpener:
         """
         if len(frame) < SEAL_BYTES:
             self._statistics.rejected[Rejection.MALFORMED] += 1
-            raise RemoteProtocolError(
-                f"a frame of {len(frame)} bytes; a sealed one has at least {SEAL_BYTES}"
-            )
+            raise RemoteProtocolError(f"a frame of {len(frame)} bytes; a sealed one has at least {SEAL_BYTES}")
         kind, session, number = _unpack_header(frame)
         if kind != KIND_SEALED or session != self._session:
             raise _foreign(kind, session, self._statistics)
@@ -208,9 +204,7 @@ class OrderedOpener:
             self._statistics.rejected[Rejection.REPLAY] += 1
             raise RemoteProtocolError(f"frame {number} on a stream where {self._next} is due")
         try:
-            message = self._decrypt(
-                frame[_NONCE_START:HEADER_BYTES], frame[HEADER_BYTES:], frame[:HEADER_BYTES]
-            )
+            message = self._decrypt(frame[_NONCE_START:HEADER_BYTES], frame[HEADER_BYTES:], frame[:HEADER_BYTES])
         except InvalidTag:
             raise _forged(number, self._statistics) from None
         self._next = number + 1

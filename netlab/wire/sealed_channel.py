@@ -10,9 +10,11 @@ import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 
 from netlab.errors import ConnectionLost, LocalProtocolError
 from netlab.messages import Goodbye, Message
+from netlab.wire.brief_look import BriefLook
 from netlab.wire.channel import Received
 from netlab.wire.pulse import Pulse, Timing
 from netlab.wire.statistics import Statistics
@@ -37,8 +39,10 @@ class SealedChannel(ABC):
     def __init__(self, sock: socket.socket, *, peer: str, timing: Timing, clock: Callable[[], float]) -> None:
         self._socket = sock
         self._clock = clock
-        self._poll = select.poll()
-        self._poll.register(sock, select.POLLIN)
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        self._poll = poll.poll
+        self._brief_look = BriefLook(partial(self._poll, 0), timing.look_s)
         self._lost = ""
         self.peer = peer
         self.statistics = Statistics()
@@ -70,12 +74,12 @@ class SealedChannel(ABC):
     def _wait(self, timeout_s: float) -> None:
         """Wait until something arrives or the time is up, to the microsecond.
 
-        poll is quick but counts whole milliseconds; select is exact and costs twice as much. So poll waits
-        for all but the last of them.
+        poll is quick but counts whole milliseconds, select is exact and costs twice as much: poll waits for
+        all but the last of them.
         """
         deadline_s = time.monotonic() + timeout_s
         whole_ms = int(timeout_s * 1e3) - 1
-        if whole_ms > 0 and self._poll.poll(whole_ms):
+        if self._brief_look.succeeds(timeout_s) or (whole_ms > 0 and self._poll(whole_ms)):
             return
         select.select((self._socket,), (), (), max(0.0, deadline_s - time.monotonic()))
 

@@ -15,9 +15,11 @@ from __future__ import annotations
 import select
 import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from netlab.errors import ConnectionLost
 from netlab.messages import Hello, Message
+from netlab.wire.brief_look import BriefLook
 from netlab.wire.handshake import Accepted, Reply
 from netlab.wire.key_agreement import MAX_PROOF_BYTES, Agreement
 from netlab.wire.sealed_stream import READ_BYTES, SealedStream, prepare_stream_socket
@@ -116,6 +118,7 @@ class StreamPort:
             self._socket.close()
             raise
         self._epoll.register(self._socket, select.EPOLLIN)
+        self._brief_look = BriefLook(partial(self._epoll.poll, 0), table.timing.look_s)
 
     @property
     def address(self) -> tuple[object, ...]:
@@ -142,6 +145,8 @@ class StreamPort:
         Returns:
             The time afterwards, on the sessions' clock.
         """
+        if timeout_s > 0.0 and self._brief_look.succeeds(timeout_s):
+            timeout_s = 0.0
         for fd, mask in self._epoll.poll(timeout_s):
             peer = self._peers.get(fd)
             if isinstance(peer, StreamSession):

@@ -139,9 +139,7 @@ def test_a_field_left_out_of_a_message_would_have_stayed(wire: Wire) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 @given(first=netem_states(), second=netem_states(), fast=st.booleans())
-def test_random_states_after_one_another(
-    wire: Wire, first: QdiscState, second: QdiscState, fast: bool
-) -> None:
+def test_random_states_after_one_another(wire: Wire, first: QdiscState, second: QdiscState, fast: bool) -> None:
     for state in (first, second):
         if fast:
             wire.qdisc.apply_fast(state)

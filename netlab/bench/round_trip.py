@@ -1,0 +1,63 @@
+"""Observation -> action between two hosts, frames sealed, against a bare socket ping-pong of the same bytes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+
+from netlab.bench import ping_pong
+from netlab.bench.figure import Figure, percentile
+from netlab.lab import Lab
+from netlab.run_folder import run_folder
+from netlab.wire.key import Key
+
+__all__ = ["rtt_vs_socket"]
+
+P50_TARGET = 1.5
+P99_TARGET = 2.0
+AGENT_PORT, ECHO_PORT = 7447, 7448
+BUDGET_S = 120.0
+
+
+def rtt_vs_socket(say: Callable[[str], None]) -> Figure:
+    """Measure both in the same two processes' hosts, in blocks, in turn, on a clean link."""
+    with run_folder("rtt") as folder, Lab() as lab:
+        key_file, found_file, ready = folder / "lab.key", folder / "found.json", folder / "ready"
+        Key.new().write(key_file)
+        edge, agent = lab.add_host("edge"), lab.add_host("agent")
+        lab.add_link(edge, agent)
+        services = [
+            agent.start(_module("netlab", "agent", "serve", "--bind", f"{agent.address}:{AGENT_PORT}",
+                                "--policy", "linear", "--key-file", key_file, "--ready-file", ready)),
+            agent.start(_module(ping_pong.__name__, "echo", agent.address, ECHO_PORT)),
+        ]  # fmt: skip
+        asking = edge.start(
+            _module(ping_pong.__name__, "ask", agent.address, AGENT_PORT, ECHO_PORT, key_file), stdout=found_file
+        )
+        asking.wait(BUDGET_S)
+        asking.check()
+        for service in services:
+            service.check()
+        found = json.loads(found_file.read_text().splitlines()[-1])
+    return _figure(found["netlab_ns"], found["bare_ns"], found["frame_bytes"])
+
+
+def _figure(netlab_ns: list[int], bare_ns: list[int], frame_bytes: list[int]) -> Figure:
+    p50, p99 = (percentile(netlab_ns, share) / percentile(bare_ns, share) for share in (0.50, 0.99))
+    ours, bare = ([percentile(values, share) / 1e3 for share in (0.5, 0.99)] for values in (netlab_ns, bare_ns))
+    return Figure(
+        name="rtt-vs-socket",
+        value=p50,
+        unit="times a bare ping-pong (p50)",
+        target=f"p50 within {P50_TARGET:g}, p99 within {P99_TARGET:g}",
+        holds=p50 <= P50_TARGET and p99 <= P99_TARGET,
+        n=len(netlab_ns),
+        spread=f"p99 {p99:.2f} times",
+        note=f"p50 {ours[0]:.0f} us against {bare[0]:.0f} us, p99 {ours[1]:.0f} us against {bare[1]:.0f} us; "
+        f"{frame_bytes[0]} bytes there, {frame_bytes[1]} back",
+    )
+
+
+def _module(name: str, *words: object) -> list[str]:
+    return [sys.executable, "-m", name, *(str(word) for word in words)]

@@ -1,0 +1,344 @@
+"""EnvService and Uplink in a time of their own: no socket, no sleep."""
+
+from __future__ import annotations
+
+import heapq
+import json
+
+import msgspec
+import numpy as np
+import pytest
+
+from netlab.agents.policy import make_policy
+from netlab.control import Edge, Neutral, Newest, Remote, Scheduled
+from netlab.envs.cartpole import CartPole
+from netlab.envs.episode import episode_seed
+from netlab.envs.loop import RealTimeLoop
+from netlab.envs.result import RunResult, encode_result
+from netlab.envs.service import EnvService
+from netlab.envs.task import Step
+from netlab.envs.tick_log import TickLog
+from netlab.envs.uplink import Uplink
+from netlab.errors import AuthError, ConnectionLost, SpecError
+from netlab.messages import Goodbye, Observation
+from netlab.wire.channel import Received
+
+RUN = 9
+
+
+class World:
+    """Virtual time, an agent that is up in some windows of it, and the channels to that agent."""
+
+    def __init__(self, task, horizon=1, delay_s=0.003, up=((0.0, 1e9),)):
+        self.now = 1000.0
+        self.delay_s = delay_s
+        self.up = [(1000.0 + start, 1000.0 + end) for start, end in up]
+        self.task, self.horizon = task, horizon
+        self.channels: list[FakeChannel] = []
+        self.refusal = None
+        self.polls = 0
+
+    def is_up(self):
+        return any(start <= self.now < end for start, end in self.up)
+
+    # the loop's clock
+    def now_ns(self):
+        return round(self.now * 1e9)
+
+    def sleep_ns(self, duration_ns):
+        self.now += duration_ns * 1e-9
+
+    def wait_readable(self, fileno, duration_ns):
+        next_s = self.channels[fileno].next_arrival_s()
+        until = self.now + duration_ns * 1e-9
+        self.now = min(until, max(next_s, self.now))
+        return next_s <= self.now
+
+    # the dialer
+    def poll(self):
+        self.polls += 1
+        if self.refusal is not None:
+            raise self.refusal
+        if not self.is_up():
+            return None
+        self.channels.append(FakeChannel(self, len(self.channels)))
+        return self.channels[-1]
+
+    def wait(self, timeout_s):
+        self.now += timeout_s
+
+    def describe_failure(self, waited_s):
+        return ConnectionLost(f"nobody is there; waited {waited_s:g} s")
+
+    def close(self):
+        pass
+
+
+class FakeChannel:
+    """To an agent of its own; lost 0.2 s after the agent went down."""
+
+    def __init__(self, world, fileno):
+        self.world, self.fd = world, fileno
+        policy, predictor = make_policy("linear-predict", world.task)
+        self.remote = Remote(world.task, policy, predictor, world.horizon, RUN)
+        self.coming: list[tuple[float, int, object]] = []
+        self.sent: list[object] = []
+        self.heard_s = world.now
+        self.closed = ""
+
+    def fileno(self):
+        return self.fd
+
+    def next_arrival_s(self):
+        return self.coming[0][0] if self.coming else float("inf")
+
+    def send(self, message):
+        self.sent.append(message)
+        if isinstance(message, Observation) and self.world.is_up():
+            answer = self.remote.receive(message)
+            heapq.heappush(self.coming, (self.world.now + self.world.delay_s, len(self.sent), answer))
+        return True
+
+    def receive(self, timeout_s=0.0):
+        received = []
+        while self.coming and self.coming[0][0] <= self.world.now + 1e-9:
+            self.heard_s = self.world.now
+            received.append(Received(heapq.heappop(self.coming)[2], self.world.now))
+        if not received and self.world.now - self.heard_s > 0.2:
+            raise ConnectionLost("silent")
+        return received
+
+    def close(self, reason="closed"):
+        self.send(Goodbye(reason=reason))
+        self.closed = reason
+
+
+def build(world=None, *, task=None, actuator=None, episodes=1, **options):
+    task = task or CartPole()
+    actuator = actuator or Newest()
+    world = world or World(task.description, actuator.horizon_ticks)
+    edge = Edge(task.description, actuator, Neutral(), RUN)
+    loop = RealTimeLoop(50.0, world)
+    uplink = Uplink(world, lambda: world.now)
+    return world, EnvService(task, uplink, edge, loop, episodes=episodes, seed=4, **options)
+
+
+def test_a_quiet_link_gives_full_episodes_and_the_latency_that_it_has():
+    world, service = build(episodes=3)
+    result = service.run()
+    assert result.complete
+    assert result.returns == [500.0, 500.0, 500.0]
+    assert (result.return_mean, result.return_sem) == (500.0, 0.0)
+    assert result.counters.ticks == 1500
+    assert result.counters.missed == 3, "nothing can have arrived at an episode's first tick"
+    assert result.ages.p99 == 1
+    assert result.latency.p50_ms == pytest.approx(3.0, rel=0.016)
+    assert result.latency.count == 1499, "all but the last were answered within the run"
+    assert result.skipped_ticks == result.deadline_misses == result.disconnected_ticks == 0
+    assert world.channels[0].closed == "all episodes are played"
+
+
+def test_episodes_have_seeds_of_their_own_that_the_result_names():
+    _, service = build(episodes=3)
+    seeds = [episode.seed for episode in service.run().episodes]
+    assert seeds == [episode_seed(4, number) for number in range(3)]
+    assert len(set(seeds)) == 3
+    assert not {episode_seed(5, number) for number in range(100)} & {episode_seed(4, n) for n in range(100)}
+
+
+class Endless:
+    """A task that never ends and needs as long for a tick as it is told."""
+
+    def __init__(self, ticks=1000):
+        self.inner = CartPole()
+        self.description = self.inner.description
+        self.left = ticks
+        self.on_step = lambda tick: None
+        self.ticks = 0
+        self.neutral_ticks: list[int] = []
+
+    def reset(self, seed):
+        return np.zeros(4, np.float32)
+
+    def step(self, action):
+        self.on_step(self.ticks)
+        if action is None:
+            self.neutral_ticks.append(self.ticks)
+        self.ticks += 1
+        return Step(np.zeros(4, np.float32), 1.0, False, self.ticks >= self.left)
+
+    def close(self):
+        pass
+
+
+def test_ticks_go_on_without_the_agent_and_it_takes_up_again_when_it_returns():
+    task = Endless(ticks=1000)
+    world = World(task.description, 1, up=((0.0, 4.0), (10.0, 1e9)))
+    _, service = build(world, task=task)
+    result = service.run()
+    assert result.complete
+    assert result.skipped_ticks == 0
+    assert world.now == pytest.approx(1000.0 + 999 * 0.02), "no tick waited for the agent"
+    # Down from tick 200, lost 0.2 s later, back from tick 500 on.
+    assert task.neutral_ticks[0] == 0
+    assert task.neutral_ticks[1:] == list(range(201, 501)), "the answer of tick 200 never came"
+    assert result.connections == 2
+    assert 285 <= result.disconnected_ticks <= 291
+    assert result.send_dropped == result.disconnected_ticks
+    assert result.last_loss == "silent"
+    assert result.counters.missed == 301
+
+
+def test_an_agent_that_is_late_is_waited_for_before_the_first_tick():
+    task = Endless(ticks=10)
+    world = World(task.description, 1, up=((2.0, 1e9),))
+    _, service = build(world, task=task, wait_s=5.0)
+    assert service.run().counters.missed == 1
+
+
+def test_without_an_agent_the_run_gives_up_or_goes_on_as_asked():
+    for require in (True, False):
+        task = Endless(ticks=10)
+        world = World(task.description, 1, up=())
+        _, service = build(world, task=task, wait_s=5.0, require_connection=require)
+        if require:
+            with pytest.raises(ConnectionLost, match="waited 5 s") as caught:
+                service.run()
+            assert "agent serve" in caught.value.hint
+            assert task.ticks == 0
+        else:
+            result = service.run()
+            assert (result.counters.missed, result.disconnected_ticks, result.connections) == (10, 10, 0)
+            assert world.polls > 15, "it went on dialling"
+        assert world.now == pytest.approx(1005.0 + (0.0 if require else 0.18))
+
+
+def test_a_refusal_ends_a_run_that_has_not_begun():
+    world, service = build()
+    world.refusal = AuthError("the agent refuses our key")
+    with pytest.raises(AuthError):
+        service.run()
+
+
+def test_a_refusal_within_a_run_is_told_and_asked_again_now_and_then():
+    task = Endless(ticks=1000)
+    world = World(task.description, 1, up=((0.0, 1.0), (12.0, 1e9)))
+    polls = []
+
+    def step(tick):
+        world.refusal = AuthError("the agent refuses our key") if 100 < tick < 500 else None
+        polls.append(world.polls)
+
+    task.on_step = step
+    _, service = build(world, task=task)
+    result = service.run()
+    assert result.complete
+    assert result.connections == 2
+    assert polls[500] - polls[101] in (2, 3, 4), "every 3 s of 8"
+    assert "refuses our key" in result.last_loss
+
+
+def test_a_stop_ends_the_episode_says_goodbye_and_returns_what_there_is():
+    task = Endless(ticks=1000)
+    world, service = build(task=task)
+    task.on_step = lambda tick: service.stop("SIGTERM") if tick == 122 else None
+    result = service.run()
+    assert not result.complete
+    assert result.stopped_by == "SIGTERM"
+    assert [(episode.complete, episode.ticks) for episode in result.episodes] == [(False, 123)]
+    assert result.returns == []
+    goodbye = world.channels[0].sent[-1]
+    assert isinstance(goodbye, Goodbye)
+    assert goodbye.reason == "SIGTERM"
+
+
+def test_a_run_begins_when_it_may_and_not_before():
+    task = Endless(ticks=3)
+    world = World(task.description, 1)
+    _, service = build(world, task=task, may_start=lambda: world.now >= 1002.0)
+    task.on_step = lambda tick: None if world.now >= 1002.0 else pytest.fail("too early")
+    assert service.run().complete
+    assert world.now == pytest.approx(1002.04, abs=0.02)
+
+
+def test_a_stop_while_waiting_for_the_agent_ends_the_wait():
+    task = Endless()
+    world = World(task.description, 1, up=())
+    _, service = build(world, task=task, wait_s=1e6)
+    service.stop("SIGINT")
+    result = service.run()
+    assert (result.complete, result.episodes, result.stopped_by) == (False, (), "SIGINT")
+
+
+def test_a_task_that_takes_too_long_skips_ticks_which_are_counted_and_nothing_is_played_for_them():
+    task = Endless(ticks=100)
+    world, service = build(task=task, actuator=Scheduled(5))
+
+    def step(tick):
+        if tick == 50:
+            world.now += 0.071
+
+    task.on_step = step
+    result = service.run()
+    assert result.skipped_ticks == 2
+    assert result.deadline_misses == 1
+    assert result.counters.ticks == 100
+    assert result.episodes[0].skipped_ticks == 2
+    assert world.channels[0].sent[51].tick == 53
+
+
+def test_the_channel_is_closed_even_when_the_task_fails():
+    task = Endless()
+    world, service = build(task=task)
+
+    def fail(tick):
+        raise ZeroDivisionError
+
+    task.on_step = fail
+    with pytest.raises(ZeroDivisionError):
+        service.run()
+    assert world.channels[0].closed
+
+
+def test_the_result_is_one_json_document():
+    _, service = build(episodes=2)
+    result = service.run()
+    document = json.loads(encode_result(result))
+    assert document["episodes"][0]["return"] == 500.0
+    assert document["counters"]["played_remote"] == 998
+    assert document["latency"]["histogram_us"]
+    assert msgspec.json.decode(encode_result(result), type=RunResult) == result
+
+
+def test_a_run_in_which_nothing_arrived_is_a_document_too():
+    task = Endless(ticks=3)
+    world = World(task.description, 1, up=())
+    _, service = build(world, task=task, wait_s=0.1, require_connection=False)
+    document = json.loads(encode_result(service.run()))
+    assert document["latency"]["p50_ms"] is None
+    assert document["ages"] == {"count": 0, "p50": -1, "p99": -1, "maximum": -1}
+
+
+def test_progress_comes_when_all_is_ready_then_once_a_second_and_after_each_episode():
+    told = []
+    _, service = build(episodes=2, progress=told.append)
+    service.run()
+    assert [(p.episode, p.ticks) for p in told[:12]] == [*((0, 50 * n) for n in range(11)), (1, 50)]
+    assert told[-1].returns == (500.0, 500.0)
+    assert told[-1].connected
+
+
+def test_the_tick_log_has_a_line_for_each_tick(tmp_path):
+    path = tmp_path / "ticks.jsonl"
+    _, service = build(tick_log=TickLog(str(path)))
+    service.run()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["tick"] for line in lines] == list(range(500))
+    assert lines[0]["source"] == "neutral"
+    assert lines[0]["action"] is None
+    assert {line["source"] for line in lines[1:]} == {"remote"}
+
+
+def test_a_tick_log_that_cannot_be_written_is_an_error_before_the_run(tmp_path):
+    with pytest.raises(SpecError, match="No such file"):
+        TickLog(str(tmp_path / "missing" / "ticks.jsonl"))

@@ -1,0 +1,52 @@
+"""The look before sleeping: kept where it pays, given up where it does not."""
+
+from __future__ import annotations
+
+from netlab.wire.brief_look import MAX_MISSES, SKIPS_PER_LOOK, BriefLook
+
+
+class Watched:
+    def __init__(self, answer: bool) -> None:
+        self.answer = answer
+        self.looks = 0
+
+    def __call__(self) -> bool:
+        self.looks += 1
+        return self.answer
+
+
+def test_hits_keep_it_on() -> None:
+    watched = Watched(True)
+    look = BriefLook(watched, 1e-5)
+    for _ in range(1000):
+        assert look.succeeds(1.0)
+    assert watched.looks == 1000
+
+
+def test_misses_turn_it_off_but_for_one_look_now_and_then() -> None:
+    watched = Watched(False)
+    look = BriefLook(watched, 1e-6)
+    for _ in range(MAX_MISSES):
+        assert not look.succeeds(1.0)
+    before = watched.looks
+    for _ in range(SKIPS_PER_LOOK - 1):
+        assert not look.succeeds(1.0)
+    assert watched.looks == before
+    watched.answer = True
+    assert look.succeeds(1.0)
+    assert look.succeeds(1.0)  # one hit, and it is on again
+
+
+def test_off_means_never() -> None:
+    watched = Watched(True)
+    look = BriefLook(watched, 0.0)
+    for _ in range(3 * SKIPS_PER_LOOK):
+        assert not look.succeeds(1.0)
+    assert watched.looks == 0
+
+
+def test_no_look_where_the_caller_has_no_time() -> None:
+    watched = Watched(True)
+    look = BriefLook(watched, 1e-3)
+    assert not look.succeeds(1e-4)
+    assert watched.looks == 0
