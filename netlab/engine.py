@@ -107,15 +107,14 @@ def choose_engine(wanted: str, say: Say) -> Engine:
     problem = host_netem_problem()
     if problem is None:
         return HostEngine(f"this kernel ({platform.release()}) has netem")
-    say(f"not on this machine's kernel: {problem}")
     try:
         engine = GuestEngine(guest_kernel(say), problem)
     except GuestError as error:
         raise FeatureMissing(
-            f"find a kernel with netem: this one will not do ({problem}), and there is no guest ({error})",
+            f"find a kernel with netem: {problem}, and there is no guest kernel: {error}",
             hint="install the distribution's full kernel with sch_netem, or: " + (error.hint or "netlab doctor"),
         ) from error
-    say(f"running in guest kernel {engine.kernel.release} (real netem in an ordinary process)")
+    say(f"{problem}; running in guest kernel {engine.kernel.release}")
     return engine
 
 
@@ -127,7 +126,8 @@ def host_netem_problem() -> str | None:
         features = probe_features()
     except KernelError as error:
         return str(error)
-    return None if features.netem else "it has no netem (sch_netem)"
+    lacking = [name for name in ("netem", "veth", "redirect") if not getattr(features, name)]
+    return f"this kernel ({platform.release()}) has no {', no '.join(lacking)}" if lacking else None
 
 
 def guest_kernel(say: Say) -> GuestKernel:

@@ -31,6 +31,7 @@ from netlab.traces.quantity import (
     SWITCH,
     WORD,
     Quantity,
+    shown,
 )
 from netlab.traces.slot import Slot
 
@@ -150,7 +151,7 @@ def _as_typed(message: str, fields: Mapping[str, object], mapping: Mapping[str, 
         field = LINK_KEYS[name].field
         begin = f"{field} = {fields[field]!r}"
         if message.startswith(begin):
-            return f"{name}: {typed!r}{message.removeprefix(begin)}"
+            return f"{name}: {shown(typed)}{message.removeprefix(begin)}"
     return message
 
 

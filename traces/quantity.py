@@ -22,9 +22,22 @@ from netlab.units import (
     parse_size_bytes,
 )
 
-__all__ = ["COUNT", "DURATION", "DURATIONS", "NUMBER", "RATE", "RATIO", "SIZE", "SWITCH", "WORD", "Quantity"]
+__all__ = [
+    "COUNT",
+    "DURATION",
+    "DURATIONS",
+    "NUMBER",
+    "RATE",
+    "RATIO",
+    "SIZE",
+    "SWITCH",
+    "WORD",
+    "Quantity",
+    "shown",
+]
 
 _ENTRIES_A_LINE = 8
+MAX_SHOWN = 80
 
 
 class Quantity(NamedTuple):
@@ -41,30 +54,39 @@ class Quantity(NamedTuple):
     write: Callable[[object], str]
 
 
+def shown(value: object) -> str:
+    """Return a value for a message, not longer than a line whatever a file holds."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        return "a huge number"
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
 def _text(value: object, what: str) -> str:
     """Return a value that has to be text; a bare zero needs no unit."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value == 0:
             return "0"
-        raise ValueError(f"{value!r} has no unit; write {what} in quotes")
+        raise ValueError(f"{shown(value)} has no unit; write {what} in quotes")
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not {what}")
+        raise ValueError(f"{shown(value)} is not {what}")
     parts = value.split()
     if len(parts) > 1 and all(part[0].isdigit() for part in parts):
-        raise ValueError(f"{value!r} are several values: a key takes one (jitter has a key of its own)")
+        raise ValueError(f"{shown(value)} are several values: a key takes one (jitter has a key of its own)")
     return value
 
 
 def _read_duration(value: object) -> float:
     duration_s = parse_duration_s(_text(value, "a duration such as 30ms"))
     if duration_s < 0.0:
-        raise ValueError(f"{value!r} is negative; a link cannot deliver before it was asked to")
+        raise ValueError(f"{shown(value)} is negative; a link cannot deliver before it was asked to")
     return duration_s
 
 
 def _read_durations(value: object) -> tuple[float, ...]:
     if not isinstance(value, list):
-        raise ValueError(f'{value!r} is not a list of durations (in a file: ["10ms", "12ms"])')
+        raise ValueError(f'{shown(value)} is not a list of durations (in a file: ["10ms", "12ms"])')
     return tuple(_read_duration(item) for item in value)
 
 
@@ -97,7 +119,9 @@ def _read_count(value: object) -> int:
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value) <= 20:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{value!r} is not a whole number")
+        raise ValueError(f"{shown(value)} is not a whole number")
+    if abs(value) >= 2**64:
+        raise ValueError(f"{shown(value)} is more than 64 bits hold")
     return value
 
 
@@ -107,13 +131,13 @@ def _read_number(value: object) -> float:
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f"{value!r} is not a number")
+        raise ValueError(f"{shown(value)} is not a number")
     return number
 
 
 def _read_word(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not text")
+        raise ValueError(f"{shown(value)} is not text")
     return value.strip()
 
 
@@ -121,7 +145,7 @@ def _read_switch(value: object) -> bool:
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
         return value.strip().lower() == "true"
     if not isinstance(value, bool):
-        raise ValueError(f"{value!r} is neither true nor false")
+        raise ValueError(f"{shown(value)} is neither true nor false")
     return value
 
 
@@ -131,7 +155,7 @@ def _quoted(format_value: Callable[..., str]) -> Callable[[object], str]:
 
 def _write_durations(value: object) -> str:
     if not isinstance(value, tuple):
-        raise TypeError(f"{value!r} is not a tuple of durations")
+        raise TypeError(f"{shown(value)} is not a tuple of durations")
     items = [f'"{format_duration(item)}"' for item in value]
     if len(items) <= _ENTRIES_A_LINE:
         return f"[{', '.join(items)}]"

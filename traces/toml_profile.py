@@ -30,7 +30,7 @@ from netlab.errors import ProfileError
 from netlab.traces.key import LINK_KEYS, Key, read_fields, read_link, refuse_unknown, write_link
 from netlab.traces.pair import ProfilePair, Reading
 from netlab.traces.profile import LinkProfile
-from netlab.traces.quantity import DURATION, NUMBER, SWITCH, WORD
+from netlab.traces.quantity import DURATION, NUMBER, SWITCH, WORD, shown
 from netlab.traces.schedule import Schedule, Step
 
 __all__ = ["format_profile", "parse_profile", "read_profile", "write_profile"]
@@ -84,7 +84,7 @@ def parse_profile(text: str, path: str | os.PathLike[str] = "") -> ProfilePair:
     where = f"{os.fspath(path)}: " if path else ""
     try:
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: int() refuses 5000 digits itself
         words = "is nested too deeply" if isinstance(error, RecursionError) else f"is not TOML: {error}"
         raise ProfileError(f"{where}{words}", hint='text goes in quotes: delay = "30ms"') from None
     for name in document:
@@ -149,7 +149,7 @@ def format_profile(pair: ProfilePair) -> str:
 def _text(document: Mapping[str, object], name: str, default: str, where: str) -> str:
     value = document.get(name, default)
     if not isinstance(value, str):
-        raise ProfileError(f"{where}{name}: {value!r} is not text", hint=f'write {name} = "..."')
+        raise ProfileError(f"{where}{name}: {shown(value)} is not text", hint=f'write {name} = "..."')
     return value
 
 
@@ -174,7 +174,7 @@ def _directions(
 
 def _read_direction(table: object, where: str) -> LinkProfile | Schedule:
     if not isinstance(table, Mapping):
-        raise ProfileError(f"{where}: {str(table)[:60]!r} is not a table", hint="write it as a heading, [link]")
+        raise ProfileError(f"{where}: {shown(table)} is not a table", hint="write it as a heading, [link]")
     if "step" in table:
         return _read_schedule(table, where)
     for name in SCHEDULE_KEYS:
@@ -211,7 +211,7 @@ def _read_schedule(table: Mapping[str, object], where: str) -> Schedule:
 
 def _read_step(table: object, where: str) -> Step:
     if not isinstance(table, Mapping):
-        raise ProfileError(f"{where}: {str(table)[:60]!r} is not a table")
+        raise ProfileError(f"{where}: {shown(table)} is not a table")
     if "at" not in table:
         raise ProfileError(f"{where}.at: is missing; each step says when it begins", hint='write at = "0s"')
     for name in table:

@@ -1,4 +1,4 @@
-"""The Debian archive as this machine knows it, and apt's configuration to use it without touching the machine; pure.
+"""The Debian archive as this machine knows it, and apt's configuration to use it privately; pure.
 
 ::
 
@@ -35,18 +35,20 @@ __all__ = [
 
 DEBIAN_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-_ONE_LINE = re.compile(r"^deb\s+(?:\[(?P<options>[^\]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s*(?P<components>.*)$")
+_ONE_LINE = re.compile(
+    r"^deb\s+(?:\[(?P<options>[^\]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s*(?P<components>.*)$"
+)
 _NOT_THERE = "not there"
 # The first that fits counts: a bad signature also makes a mirror "have no Release file".
 _MEANINGS = (
     (
-        ("no_pubkey", "badsig", "not signed", "expkeysig", "invalid signature", "gpg error", "signatures were invalid"),
+        ("no_pubkey", "badsig", "not signed", "expkeysig", "invalid signature", "gpg error"),
         "the archive's signature does not hold",
         "update debian-archive-keyring (apt-get install debian-archive-keyring), or use another mirror",
     ),
     (("no space left", "not enough free space"), "no room", "make room in the cache folder (XDG_CACHE_HOME)"),
     (
-        ("failure resolving", "could not resolve", "could not connect", "cannot initiate", "timed out", "unreachable"),
+        ("failure resolving", "could not resolve", "could not connect", "cannot initiate", "timed out"),
         "no network",
         "check the network and apt's proxy settings, then try again",
     ),
@@ -205,7 +207,10 @@ def apt_configuration(folder: PurePath) -> str:
         GuestError: The folder's name cannot stand in apt's configuration.
     """
     if any(character in str(folder) for character in '"\n\\'):
-        raise GuestError(f"guest cache {folder}: apt's configuration cannot carry a quote, a backslash or a line break")
+        raise GuestError(
+            f"guest cache {folder}: apt's configuration cannot carry a quote, a backslash or a line break",
+            hint="set XDG_CACHE_HOME to a folder with a plainer name",
+        )
     cleared = ("APT::Update", "DPkg", "APT::Default-Release", "Acquire::AllowInsecureRepositories")
     settings = {
         "Dir::Etc::SourceList": f"{folder}/debian.sources",
@@ -254,9 +259,10 @@ def explain_apt_failure(output: str) -> AptFailure:
         output: Standard output and standard error, in the C locale.
     """
     complaints = [line.strip() for line in output.splitlines() if line.startswith(("E:", "W:", "Err:"))]
-    first = next((line for line in complaints if line.startswith("E:")), complaints[0] if complaints else "no message")
+    errors = [line for line in complaints if line.startswith("E:")]
+    first = (errors or complaints or ["no message"])[0]
     lower = output.lower()
     for words, meaning, hint in _MEANINGS:
         if any(word in lower for word in words):
             return AptFailure(f"{meaning}: {first}", hint, meaning == _NOT_THERE)
-    return AptFailure(f"apt failed: {first}", "try apt-get update: the machine's own apt may have the same trouble", False)
+    return AptFailure(f"apt failed: {first}", "try apt-get update: the machine's own apt may fail alike", False)

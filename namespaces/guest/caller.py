@@ -21,7 +21,14 @@ from netlab.namespaces.guest.installed import GuestKernel
 from netlab.namespaces.guest.job import Job
 from netlab.namespaces.guest.streams import StreamKinds
 
-__all__ = ["Surroundings", "describe_job", "init_interpreter", "new_job_folder", "working_folder", "writable_places"]
+__all__ = [
+    "Surroundings",
+    "describe_job",
+    "init_interpreter",
+    "new_job_folder",
+    "working_folder",
+    "writable_places",
+]
 
 _SYSTEM_PYTHON = Path("/usr/bin/python3")
 _OLDEST_MINOR = 9
@@ -85,7 +92,7 @@ def working_folder(cwd: str | None) -> str:
         folder = os.path.realpath(cwd or ".", strict=True)
     except OSError as error:
         raise GuestError(f"guest: working folder {cwd or '.'}: {error.strerror}") from error
-    if not os.path.isdir(folder):
+    if not Path(folder).is_dir():
         raise GuestError(f"guest: working folder {folder}: not a folder")
     if any(folder == own or folder.startswith(own + "/") for own in _GUESTS_OWN):
         raise GuestError(
@@ -107,11 +114,11 @@ def writable_places(around: Surroundings, extra: Sequence[str], own: Sequence[st
         GuestError: One of the extra places does not exist or is the whole machine.
     """
     for path in extra:
-        if not os.path.exists(path):
+        if not Path(path).exists():
             raise GuestError(f"guest: writable {path!r}: no such file or folder", hint="make it first")
         if os.path.realpath(path) == "/":
-            raise GuestError("guest: writable '/': that is the whole machine", hint="name the folders that are needed")
-    temporary = [path for path in ("/tmp", "/var/tmp", around.env.get("TMPDIR", "")) if os.path.isdir(path)]
+            raise GuestError("guest: writable '/': that is the whole machine", hint="name the folders needed")
+    temporary = [path for path in ("/tmp", "/var/tmp", around.env.get("TMPDIR")) if path and Path(path).is_dir()]
     return tuple(os.path.realpath(path) for path in (around.cwd, *temporary, *extra, *own))
 
 
@@ -151,7 +158,7 @@ def _rlimits() -> tuple[tuple[int, int, int], ...]:
 
 
 def _ignored_signals() -> tuple[int, ...]:
-    """Return the signals that we were started with ignored; Python's own choice to ignore some is not passed on."""
+    """Return the signals that we were started with ignored, without those that Python itself ignores."""
     pythons = {signal.SIGPIPE, signal.SIGXFSZ}
     return tuple(
         int(number)

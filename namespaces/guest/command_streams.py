@@ -1,4 +1,4 @@
-"""CommandStreams: the standard streams of the command inside the guest, pipes or a terminal; standard library only.
+"""CommandStreams: the standard streams of the command inside the guest, pipes or a terminal.
 
 ::
 
@@ -6,7 +6,7 @@
     stdout --pipe--> Relay --> /dev/tty1          that stand for the caller's terminal
     stderr --pipe--> Relay --> /dev/tty2
 
-Owned by pid 1, which polls. It knows no frames.
+Owned by pid 1, which polls. It knows no frames. Standard library only.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CommandStreams:
         ends: The command's own descriptors 0, 1, 2; closed here once it has been started.
         slave: The command's side of its terminal; None without one.
         terminal: Our side of it.
-        outputs: What it prints, on its way to the consoles, by stream; the terminal's under the first it stands for.
+        outputs: What it prints, on its way to the consoles, by stream; a terminal's under the first it stands for.
         input: What it is to read, on its way to it.
     """
 

@@ -42,6 +42,9 @@ _NULL_DEVICE = "/dev/null"
 """The one device left: consoles without input are opened on it."""
 
 _CAPABILITY_BITS = 64
+_READ_ONLY_FLAGS = (
+    syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_RDONLY | syscalls.MS_NOSUID | syscalls.MS_NODEV
+)
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _FLAG_OF_OPTION = {
     "nosuid": syscalls.MS_NOSUID,
@@ -91,7 +94,7 @@ def plan_remounts(mountinfo: str, writable: Iterable[str]) -> list[Remount]:
         target = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[4])
         if any(target == path or target.startswith(path + "/") for path in keep):
             continue
-        flags = syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_RDONLY | syscalls.MS_NOSUID | syscalls.MS_NODEV
+        flags = _READ_ONLY_FLAGS
         for option in fields[5].split(","):
             flags |= _FLAG_OF_OPTION.get(option, 0)
         plan.append(Remount(target, flags))

@@ -8,17 +8,14 @@ By path, because neither sees site-packages: pid 1 may be another interpreter th
 
 from __future__ import annotations
 
-import os
 import sys
+from pathlib import Path
 
 
 def main(arguments: list[str]) -> None:
     """Run the program that the first argument names."""
     # .../netlab/namespaces/guest/entry.py; at the end, so that no file of ours hides one of the library's
-    root = os.path.abspath(__file__)
-    for _ in range(4):
-        root = os.path.dirname(root)
-    sys.path.append(root)
+    sys.path.append(str(Path(__file__).parents[3]))
     if arguments[0] == "supervise":
         from netlab.namespaces.guest import supervisor
 

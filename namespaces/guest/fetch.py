@@ -95,8 +95,10 @@ def fetch_guest_kernel(cache: Path, progress: Say) -> GuestKernel:
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
-        hint = "make room there" if error.errno == errno.ENOSPC else "set XDG_CACHE_HOME to a folder of yours"
-        raise GuestError(f"guest cache {error.filename or cache}: {error.strerror}", hint=f"{hint}, then try again") from error
+        raise GuestError(
+            f"guest cache {error.filename or cache}: {error.strerror}",
+            hint="make room there" if error.errno == errno.ENOSPC else "set XDG_CACHE_HOME to a folder of yours",
+        ) from error
 
 
 def _fetch(cache: Path, staging: Path, mirrors: list[Mirror], progress: Say) -> GuestKernel:
@@ -104,10 +106,12 @@ def _fetch(cache: Path, staging: Path, mirrors: list[Mirror], progress: Say) -> 
     libc = None
     if host_libc() < needed_libc(package.depends):
         libc = apt.show("libc6")
+        find_patchelf()  # before the download, not after it
         if libc is None:
             raise GuestError(f"guest: suite {suite} has no libc6")
     # The folder says all that its contents depend on, so one that is there can be trusted to be the same.
-    name = re.sub(r"[^A-Za-z0-9.+~-]", "_", f"debian-{package.version}" + (f"-libc-{libc.version}" if libc else ""))
+    name = f"debian-{package.version}" + (f"-libc-{libc.version}" if libc else "")
+    name = re.sub(r"[^A-Za-z0-9.+~-]", "_", name)
     there = _whole(cache / name)
     if there is not None:
         progress(f"guest kernel {there.release} is the newest and already there")
@@ -138,7 +142,9 @@ def _fetch(cache: Path, staging: Path, mirrors: list[Mirror], progress: Say) -> 
             for path in sorted(kernel.rglob("*"))
             if path.is_file()
         },
-        packages=tuple(PackageRecord(name=each.name, version=each.version, sha256=each.sha256) for each in packages),
+        packages=tuple(
+            PackageRecord(name=each.name, version=each.version, sha256=each.sha256) for each in packages
+        ),
         suite=suite,
     )
     return _move_into_place(kernel, cache / name, staging, manifest)
@@ -254,6 +260,6 @@ def _check_room(cache: Path) -> None:
     free = shutil.disk_usage(cache).free
     if free < NEEDED_BYTES:
         raise GuestError(
-            f"guest cache {cache}: {free >> 20} MiB free; a fetch needs {NEEDED_BYTES >> 20} MiB, most of it for a moment",
+            f"guest cache {cache}: {free >> 20} MiB free; a fetch needs {NEEDED_BYTES >> 20} MiB for a moment",
             hint="make room there, or set XDG_CACHE_HOME to a folder with more",
         )

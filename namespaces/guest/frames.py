@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 MAX_PAYLOAD_BYTES = 16384
-MAX_INPUT_BYTES = 2048
+MAX_INPUT_BYTES = 3584
 """The most input in one frame: with its header well below the 4096 bytes a console holds."""
 
 _HEADER = struct.Struct("<BH")
@@ -81,7 +81,7 @@ class FrameReader:
         while len(self._pending) >= _HEADER.size:
             kind, length = _HEADER.unpack_from(self._pending)
             if length > MAX_PAYLOAD_BYTES:
-                raise GuestError(f"control console: a frame of {length} bytes; at most {MAX_PAYLOAD_BYTES} are allowed")
+                raise GuestError(f"control console: a frame of {length} bytes; {MAX_PAYLOAD_BYTES} are allowed")
             try:
                 known = FrameKind(kind)
             except ValueError:

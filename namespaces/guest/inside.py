@@ -15,6 +15,7 @@ import socket
 import struct
 import termios
 import tty
+from pathlib import Path
 from typing import NamedTuple
 
 from netlab.errors import GuestError
@@ -82,17 +83,17 @@ def set_up(job: Job) -> None:
     """
     for mount in mount_plan(job.cwd):
         try:
-            os.makedirs(mount.target, exist_ok=True)
+            Path(mount.target).mkdir(parents=True, exist_ok=True)
             syscalls.mount(mount.kind, mount.target, mount.kind, mount.flags, mount.data)
         except OSError:
             if mount.needed:
                 raise
     for name, target in _DEVICE_LINKS.items():
         with contextlib.suppress(FileExistsError):
-            os.symlink(target, name)
+            Path(name).symlink_to(target)
     _make_runtime_folder(job)
     # No module is loaded by the kernel asking for it: the host's modprobe knows nothing of this kernel.
-    _write("/proc/sys/kernel/modprobe", "\n")
+    Path("/proc/sys/kernel/modprobe").write_text("\n", encoding="ascii")
     for path in job.modules:
         try:
             kernel_calls.load_module(path)
@@ -140,10 +141,5 @@ def _larger(limit: int, floor: int) -> int:
 def _make_runtime_folder(job: Job) -> None:
     """Make the user's own folder below /run, which programs expect where the variable names one."""
     folder = job.env.get("XDG_RUNTIME_DIR", "")
-    if folder.startswith("/run/") and not os.path.isdir(folder):
-        os.makedirs(folder, 0o700, exist_ok=True)
-
-
-def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
+    if folder.startswith("/run/"):
+        Path(folder).mkdir(0o700, parents=True, exist_ok=True)

@@ -13,7 +13,15 @@ from pathlib import Path, PurePosixPath
 
 from netlab.errors import GuestError
 
-__all__ = ["LIBC_FILES", "LOADER", "REQUIRED_MODULES", "WANTED_MODULES", "choose_modules", "unpack_kernel", "unpack_libc"]
+__all__ = [
+    "LIBC_FILES",
+    "LOADER",
+    "REQUIRED_MODULES",
+    "WANTED_MODULES",
+    "choose_modules",
+    "unpack_kernel",
+    "unpack_libc",
+]
 
 REQUIRED_MODULES = ("veth", "sch_netem", "tun", "sch_ingress", "cls_u32", "act_mirred")
 WANTED_MODULES = (
@@ -87,7 +95,7 @@ def unpack_kernel(package: Path, folder: Path) -> tuple[str, ...]:
         unpacked = []
         for name in names:
             if not name.endswith(".ko"):
-                raise GuestError(f"guest: {package.name}: module {name} is compressed; this netlab cannot unpack it")
+                raise GuestError(f"guest: {package.name}: module {name} is compressed: update netlab")
             target = f"modules/{PurePosixPath(name).name}"
             _extract(archive, members, base / name, folder / target)
             unpacked.append(target)
@@ -123,7 +131,7 @@ def _opened(package: Path, folder: Path) -> tarfile.TarFile:
                 stderr=subprocess.PIPE,
                 check=True,
             )
-        return tarfile.open(path)  # noqa: SIM115 - the caller's with statement closes it
+        return tarfile.open(path)
     except subprocess.CalledProcessError as error:
         words = error.stderr.decode(errors="replace").strip()
         raise GuestError(f"guest: {package.name} cannot be unpacked: {words}") from error

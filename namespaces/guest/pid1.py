@@ -21,6 +21,7 @@ import sys
 import termios
 import time
 import traceback
+from pathlib import Path
 
 from netlab.errors import NetlabError
 from netlab.namespaces.guest import frames, inside, kernel_calls
@@ -46,8 +47,7 @@ def main(job_folder: str) -> None:
     """Run the job in a folder and switch the machine off."""
     control = None
     try:
-        with open(os.path.join(job_folder, JOB_FILE_NAME), encoding="ascii") as file:
-            job = Job.from_json(file.read())
+        job = Job.from_json((Path(job_folder) / JOB_FILE_NAME).read_text(encoding="ascii"))
         inside.set_up(job)
         control = inside.open_console(_CONTROL_CONSOLE)
         _Pid1(job, control).run()
@@ -115,7 +115,8 @@ class _Pid1:
             os.execvpe(job.argv[0], job.argv, job.env)
         except OSError as error:
             status = NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE
-            what = job.argv[0] if error.filename is None else os.fsdecode(error.filename)
+            # Not the file name of a failed exec: it is only the last place that PATH named.
+            what = job.cwd if error.filename == job.cwd else job.argv[0]
             os.write(2, os.fsencode(f"netlab guest: {what}: {error.strerror}\n"))
         except NetlabError as error:
             os.write(2, f"netlab guest: {error}\n".encode())

@@ -111,7 +111,7 @@ class PrivateApt:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise GuestError(f"guest: {program} took longer than {COMMAND_TIMEOUT_S:g} s", hint="try again") from error
+            raise GuestError(f"guest: {program} took over {COMMAND_TIMEOUT_S:g} s", hint="try again") from error
 
     def _refusal(self, result: subprocess.CompletedProcess[str]) -> GuestError:
         failure = explain_apt_failure(result.stdout)

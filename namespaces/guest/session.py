@@ -64,7 +64,7 @@ class GuestSession:
 
         Args:
             supervisor: The lifeline; shut when the guest is to end.
-            supervisor_pid_fd: Readable once the supervisor has ended: the warden holds its end of the lifeline too.
+            supervisor_pid_fd: Readable once the supervisor has ended: the warden keeps the lifeline open.
             control: Our end of the control console, non-blocking.
             log_fd: Kernel messages, non-blocking.
             outputs: (source, sink) of stdout and of stderr; sources non-blocking.
@@ -178,7 +178,7 @@ class GuestSession:
         waits_s = []
         if self._deadline_s is not None and not self._cut:
             waits_s.append(max(0.0, self._deadline_s - time.monotonic()))
-        if self._supervisor.fileno() < 0 or (self._may_send_input and self._stdin_is_terminal):
+        if self._supervisor.fileno() < 0 or (self._may_send_input and self._in_background()):
             waits_s.append(BACKGROUND_POLL_S)
         return min(waits_s) * 1000.0 if waits_s else None
 

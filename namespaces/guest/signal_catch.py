@@ -16,7 +16,7 @@ __all__ = ["caught_signals"]
 def caught_signals(numbers: tuple[signal.Signals, ...]) -> Iterator[int]:
     """Catch signals for as long as the context lasts and yield a descriptor that reads one byte for each.
 
-    A signal that is ignored stays so (nohup). Outside the main thread nothing is caught: Python delivers none there.
+    A signal that is ignored stays so (nohup). Outside the main thread nothing is caught: none is delivered there.
     """
     read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     before = {}

@@ -8,7 +8,7 @@
                                          `- both read the lifeline: its end means that the launcher is gone
 
     killed          what follows
-    launcher        the lifeline ends: the warden kills its group and itself, the supervisor reaps, removes the folder
+    launcher        the lifeline ends: the warden kills its group, the supervisor reaps and removes the folder
     supervisor      the launcher notices, shuts the lifeline and removes the folder; the warden as above
     warden          its PID namespace dies with it; without one the supervisor, a subreaper, kills its group
     guest kernel    the warden reports the wait status and ends
@@ -20,7 +20,6 @@ that unshares and forks must not. Standard library only.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import resource
 import select
@@ -29,6 +28,8 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 from netlab.errors import GuestError, NetlabError
 from netlab.namespaces import syscalls
@@ -66,7 +67,7 @@ def main(link_fd: int) -> None:
             for fd in plan.descriptors:
                 os.close(fd)
             warden_fd = os.pidfd_open(warden)
-            select.select([link, warden_fd], [], [])
+            _wait_for_any(link.fileno(), warden_fd)
     except OSError as error:
         _report_failure(link, error)
     finally:
@@ -116,8 +117,7 @@ class _Warden:
             self._confine()
         kernel = self._start(nothing_fd)
         kernel_fd = os.pidfd_open(kernel)
-        ready, _, _ = select.select([self._link, kernel_fd], [], [])
-        if kernel_fd in ready:
+        if kernel_fd in _wait_for_any(self._link.fileno(), kernel_fd):
             _, status = os.waitpid(kernel, _WAIT_FOR_ALL)
             _report(self._link, "ended", status=os.waitstatus_to_exitcode(status))
         else:
@@ -131,8 +131,8 @@ class _Warden:
         except OSError as error:
             where = f" ({error.filename})" if error.filename else ""
             raise GuestError(
-                f"cannot confine the guest{where}: {error.strerror}; root's guest could write to the whole machine",
-                hint="start it as an ordinary user (it needs no rights at all), or allow it with confine=False",
+                f"cannot confine root's guest{where}: {error.strerror}; it could write to the whole machine",
+                hint="start it as an ordinary user (it needs no rights at all), or with confine=False",
             ) from error
 
     def _start(self, nothing_fd: int) -> int:
@@ -201,15 +201,22 @@ def _receive_exactly(link: socket.socket, count: int) -> bytes | None:
 
 
 def _make_job_folder(plan: KernelPlan) -> None:
-    os.mkdir(plan.job_folder, 0o700)  # noqa: PTH102 - pathlib is not worth its import time here
-    with open(os.path.join(plan.job_folder, JOB_FILE_NAME), "x", encoding="ascii") as file:  # noqa: PTH118, PTH123
-        file.write(plan.job_text)
+    folder = Path(plan.job_folder)
+    folder.mkdir(0o700)
+    (folder / JOB_FILE_NAME).write_text(plan.job_text, encoding="ascii")
 
 
-def _guard(run: object, link: socket.socket) -> None:
+def _wait_for_any(*descriptors: int) -> frozenset[int]:
+    """Return those that have something to read, or have ended; waits until there is one."""
+    poller = select.poll()  # not select(): the caller's descriptors keep their numbers, which may be above 1023
+    for fd in descriptors:
+        poller.register(fd, select.POLLIN)
+    return frozenset(fd for fd, _ in poller.poll())
+
+
+def _guard(run: Callable[[], None], link: socket.socket) -> None:
     """Run the warden so that its process never goes on with the supervisor's code."""
     try:
-        assert callable(run)
         run()
     except (OSError, NetlabError) as error:
         _report_failure(link, error)

@@ -23,10 +23,10 @@ def protocol(say: Callable[[str], None]) -> Figure:
         cells=(
             Cell(network=NETWORK, policy="linear-predict", actuator="scheduled", fallback="neutral", labs=LABS),
             Cell(network=NETWORK, policy="linear", actuator="newest", fallback="hold"),
-            Cell(network=NETWORK, policy="linear", actuator="newest", fallback="neutral"),
+            Cell(network=NETWORK, policy="linear", actuator="newest", fallback="neutral", labs=3),
         ),
         episodes=EPISODES,
-        labs_at_once=LABS + 2,
+        labs_at_once=LABS + 4,
     )
     scheduled, hold, neutral = run_experiment(experiment, "for the protocol bench").cells
     value = scheduled.return_mean or 0.0

@@ -130,9 +130,7 @@ def _check_space(space: Space) -> None:
     items = math.prod(space.shape)
     if space.kind == "discrete":
         if space.n < 1 or space.shape or space.low or space.high or space.dtype.startswith("float"):
-            raise SpecError(
-                "a discrete space has n >= 1, an integer dtype, no shape and no bounds", key="space"
-            )
+            raise SpecError("a discrete space has n >= 1, an integer dtype, no shape and no bounds", key="space")
         return
     if space.n or not space.shape:
         raise SpecError("a box has a shape and no n", key="space")

@@ -99,7 +99,9 @@ def test_signals_are_passed_on_without_a_terminal() -> None:
 
 
 def test_nohup_reaches_the_command() -> None:
-    done = _exec("grep", "SigIgn", "/proc/self/status", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    done = _exec(
+        "grep", "SigIgn", "/proc/self/status", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    )
     assert done.stdout == "SigIgn:\t0000000000000001\n"
 
 

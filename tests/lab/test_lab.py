@@ -274,7 +274,9 @@ with Lab() as lab:
 
 
 def test_inside_another_pid_namespace() -> None:
-    script = "from netlab.lab import Lab\nwith Lab() as lab:\n    print(lab.add_host('a').start(['true']).wait(10))"
+    script = (
+        "from netlab.lab import Lab\nwith Lab() as lab:\n    print(lab.add_host('a').start(['true']).wait(10))"
+    )
     for options in (["--mount-proc"], []):
         command = ["unshare", "--pid", "--fork", *options, sys.executable, "-c", script]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -46,7 +46,9 @@ def test_pid_is_the_one_we_see(host: Host) -> None:
 
 
 def test_it_sees_its_own_processes_and_interfaces(host: Host) -> None:
-    status, text = _shell(host, "echo $$; ls -d /proc/[0-9]* | wc -l; ls /sys/class/net; ls /sys/fs/cgroup | wc -l")
+    status, text = _shell(
+        host, "echo $$; ls -d /proc/[0-9]* | wc -l; ls /sys/class/net; ls /sys/fs/cgroup | wc -l"
+    )
     pid, processes, *interfaces, groups = text.split()
     assert status == 0
     assert int(pid) < 10
@@ -155,7 +157,9 @@ def test_wait_has_a_limit(host: Host) -> None:
 def test_check_tells_of_a_death(host: Host) -> None:
     service = host.start(["sh", "-c", "echo about to fail; exit 9"])
     service.wait(5)
-    with pytest.raises(LabError, match=r"edge: sh \(pid \d+\) failed \(exit code 9\); .*\n  about to fail") as caught:
+    with pytest.raises(
+        LabError, match=r"edge: sh \(pid \d+\) failed \(exit code 9\); .*\n  about to fail"
+    ) as caught:
         service.check()
     assert caught.value.exit_code_of_service == 9
     killed = host.start(["sh", "-c", "kill -SEGV $$"])

@@ -33,6 +33,16 @@ class Echo:
         self.resets += 1
 
 
+class Always:
+    """Decides the same whatever it sees."""
+
+    def decide(self, observation):
+        return 1
+
+    def reset(self):
+        pass
+
+
 class Adder:
     """The state grows by the action, by 100 under neutral; keeps what it was asked."""
 
@@ -192,7 +202,7 @@ def test_a_horizon_out_of_range(horizon):
     st.integers(1, 256),
 )
 def test_a_lying_edge_costs_no_memory(observations, horizon):
-    remote = Remote(TASK, Echo(), Persistence(), horizon, RUN)
+    remote = Remote(TASK, Always(), Persistence(), horizon, RUN)
     for observation in observations:
         answer = remote.receive(observation)
         assert len(remote._decided) <= horizon + 1

@@ -22,10 +22,7 @@ def run_gilbert_elliott(state: GilbertElliottState, n: int, seed: int) -> list[b
     for _ in range(n):
         was_bad = bad
         change = draw(32)
-        if was_bad:
-            bad = not change < state.r
-        else:
-            bad = change < state.p
+        bad = change >= state.r if was_bad else change < state.p
         test = draw(32)
         losses.append(test > state.h if was_bad else test < state.k1)
     return losses

@@ -37,9 +37,7 @@ def states(pair: ProfilePair) -> dict[str, object]:
         def seed(step: int, direction: str = direction) -> int:
             return link_seed(1, "golden", direction, step)
 
-        compiled = (
-            asked.to_qdisc_states(seed) if isinstance(asked, Schedule) else (asked.to_qdisc_state(seed(0)),)
-        )
+        compiled = asked.to_qdisc_states(seed) if isinstance(asked, Schedule) else (asked.to_qdisc_state(seed(0)),)
         shown[direction] = [_shown(state) for state in compiled]
     return shown
 
@@ -135,14 +133,29 @@ def test_link_is_both_directions():
 
 
 WRONG = [
-    ("x = ", "f.toml: is not TOML: Invalid value (at line 1, column 5)"),
+    ("x = ", "f.toml: is not TOML: Invalid value (at end of document)"),
+    (
+        "[link]\ndelay = 3ms\n",
+        "f.toml: is not TOML: Expected newline or end of document after a statement (at line 2",
+    ),
+    ("[link]\nlimit = " + "9" * 5000, "f.toml: is not TOML"),
     ("a = " + "[" * 50_000, "f.toml: is"),
     ("", "f.toml: has no direction"),
+    ("[link]\nlimit = 0x" + "f" * 5000, "f.toml: link.limit: a huge number is more than 64 bits hold"),
+    ("[link]\nlimit = 1" + "0" * 400, "f.toml: link.limit: 1000"),
+    ("[link]\ndelay = 0x" + "f" * 5000, "f.toml: link.delay: a huge number has no unit"),
+    ("[link]\nloss = 0x" + "f" * 5000, "f.toml: link.loss: "),
+    (
+        "[link]\nloss = { mean = 0.1, burst = 0x" + "f" * 5000 + "}",
+        "link.loss.burst: a huge number is not a number",
+    ),
+    ("link = 0x" + "f" * 5000, "f.toml: link: a huge number is not a table"),
+    ("name = 0x" + "f" * 5000 + "\n[link]", "f.toml: name: a huge number is not text"),
     ("[forward]\n", "f.toml: has [forward]: a link needs [link], or both"),
     ("[link]\n[back]\n", "f.toml: has [link] and [back]"),
     ('[links]\ndelay="3ms"\n', "f.toml: links: unknown key; did you mean 'link'?"),
     ('delay = "3ms"\n', "f.toml: delay: stands outside of a direction"),
-    ("link = 3\n", "f.toml: link: '3' is not a table"),
+    ("link = 3\n", "f.toml: link: 3 is not a table"),
     ("name = 3\n[link]\n", "f.toml: name: 3 is not text"),
     ('name = ""\n[link]\n', "f.toml: name is empty"),
     ('name = "a\\nb"\n[link]\n', "must be one line"),
@@ -176,7 +189,7 @@ WRONG = [
     ("[link]\ndelay_table = '1ms'\n", "f.toml: link.delay_table: '1ms' is not a list"),
     ("[link]\nduration = '1s'\n", "f.toml: link.duration: is given without steps"),
     ("[link]\nstep = 3\n", "f.toml: link.step: is not a list"),
-    ("[link]\nstep = [3]\nduration='1s'\n", "f.toml: link.step[1]: '3' is not a table"),
+    ("[link]\nstep = [3]\nduration='1s'\n", "f.toml: link.step[1]: 3 is not a table"),
     ("[[link.step]]\nat = '0s'\n", "f.toml: link.duration: is missing"),
     ("[link]\nduration='1s'\n[[link.step]]\ndelay = '1ms'\n", "f.toml: link.step[1].at: is missing"),
     ("[link]\nduration='1s'\n[[link.step]]\nat = '1'\n", "f.toml: link.step[1].at: '1' has no unit"),
@@ -225,7 +238,9 @@ def test_a_large_file_is_refused_unread(tmp_path, monkeypatch):
     assert "is larger than" in str(refused(read_profile, tmp_path / "large.toml"))
     table = tuple(0.01 + i * 1e-5 for i in range(50))
     profile = LinkProfile(law="table", delay_table_s=table)
-    assert "would be larger" in str(refused(write_profile, ProfilePair("x", profile, profile), tmp_path / "y.toml"))
+    assert "would be larger" in str(
+        refused(write_profile, ProfilePair("x", profile, profile), tmp_path / "y.toml")
+    )
     assert not (tmp_path / "y.toml").exists()
 
 

@@ -74,7 +74,7 @@ PARSERS = [units.parse_duration_s, units.parse_rate_bps, units.parse_size_bytes,
     ["", "x", "ms", "1 furlong", "--1s", "1..2s", "nan", "inf", "1e99999s", "1e9999s", "٣ms", "1" * 100, "0x10"],
 )
 def test_nonsense_is_refused_by_name(parse, text):
-    with pytest.raises(ValueError, match=".") as caught:
+    with pytest.raises(ValueError, match=r".") as caught:
         parse(text)
     assert text[:40] in str(caught.value)
     assert len(str(caught.value)) < 250
@@ -156,4 +156,4 @@ def test_any_text_is_read_or_refused(text):
             value = parse(text)
         except ValueError:
             continue
-        assert value == value and abs(value) < float("inf")
+        assert abs(value) < float("inf")

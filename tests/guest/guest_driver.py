@@ -1,0 +1,84 @@
+"""Starts guests as a user would: another process that calls ``run_in_guest`` as its arguments say."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from netlab.namespaces.guest.installed import GuestKernel, default_guest_kernel
+
+KILL_WAIT_S = 10.0
+
+_DRIVER = """
+import json, sys
+from pathlib import Path
+from netlab.errors import NetlabError
+from netlab.namespaces.guest.installed import read_kernel
+from netlab.namespaces.guest.launcher import run_in_guest
+options = json.loads(sys.argv[1])
+try:
+    sys.exit(run_in_guest(options.pop("argv"), kernel=read_kernel(Path(options.pop("kernel"))), **options))
+except NetlabError as error:
+    sys.exit(f"ERROR {type(error).__name__}: {error}\\nHINT {error.hint}")
+"""
+
+
+class Driver:
+    """Runs commands in guests of one kernel."""
+
+    def __init__(self, kernel: GuestKernel, python: tuple[str, ...] = (sys.executable,)) -> None:
+        self.kernel = kernel
+        self._python = python
+
+    def command(self, *argv: str, **options: Any) -> list[str]:
+        """Return the command that runs ``argv`` in a guest."""
+        document = json.dumps({"argv": argv, "kernel": str(self.kernel.path), "timeout_s": 60.0, **options})
+        return [*self._python, "-c", _DRIVER, document]
+
+    def run(
+        self,
+        *argv: str,
+        stdin: bytes | None = None,
+        cwd: Path | str | None = None,
+        env: dict[str, str] | None = None,
+        **options: Any,
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a command in a guest and return what it left."""
+        return subprocess.run(
+            self.command(*argv, **options),
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            cwd=cwd,
+            env=None if env is None else {**os.environ, **env},
+            timeout=120,
+            check=False,
+        )
+
+    def start(self, *argv: str, **options: Any) -> subprocess.Popen[bytes]:
+        """Start a command in a guest, its output on pipes."""
+        popen = {key: options.pop(key) for key in ("env", "cwd", "stdin", "stdout", "stderr") if key in options}
+        popen = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen}
+        return subprocess.Popen(self.command(*argv, **options), **popen)
+
+
+def installed_kernel() -> GuestKernel | None:
+    """Return the user's guest kernel; None where none has been fetched."""
+    return default_guest_kernel()
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes below one, parents first."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = [int(child) for child in task.read_text().split()]
+        except OSError:  # ended meanwhile
+            continue
+        for child in children:
+            found += [child, *descendants(child)]
+    return found

@@ -1,0 +1,93 @@
+"""Root's guest can write to its working folder and temporary folders, and to nothing else of the host."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from guest_driver import Driver
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's guest has that user's rights alone")
+
+
+def attempt(driver: Driver, script: str, cwd: Path, **options: object) -> tuple[int, str]:
+    result = driver.run("sh", "-c", script, cwd=cwd, **options)
+    return result.returncode, result.stderr.decode()
+
+
+def test_working_and_temporary_folders_can_be_written(
+    driver: Driver, tmp_path: Path, temporary_folder: Path
+) -> None:
+    assert attempt(driver, 'touch here "$TMPDIR/there" && mkdir -p sub && touch sub/file', tmp_path)[0] == 0
+    assert (tmp_path / "here").exists()
+    assert (temporary_folder / "there").exists()
+
+
+@pytest.mark.parametrize("place", ["/etc", "/usr", "/root", "/var", "/opt"])
+def test_the_rest_cannot(driver: Driver, tmp_path: Path, place: str) -> None:
+    status, errors = attempt(driver, f"touch {place}/netlab-must-not-be", tmp_path)
+    assert status != 0
+    assert "Read-only file system" in errors
+    assert not Path(place, "netlab-must-not-be").exists()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "mount -o remount,rw / ; touch /etc/netlab-must-not-be",
+        "mkdir m && mount -t hostfs -o / none m && touch m/etc/netlab-must-not-be",
+        "mkdir m && mount -t hostfs -o /../.. none m && touch m/etc/netlab-must-not-be",
+        "mkdir m && mount -t hostfs -o /proc none m && touch m/1/root/etc/netlab-must-not-be",
+        "mkdir m && mount -t hostfs -o /proc none m && echo 0 > m/sys/kernel/panic",
+        "mkdir m && mount -t hostfs -o /sys none m && echo 1 > m/kernel/mm/ksm/run",
+        "mknod node b 254 0",
+        "mknod node c 1 1",
+    ],
+)  # fmt: skip
+def test_ways_round_it_are_closed(driver: Driver, tmp_path: Path, script: str) -> None:
+    status, errors = attempt(driver, script, tmp_path)
+    assert status != 0
+    assert any(words in errors for words in ("Read-only file system", "not permitted", "Permission denied")), (
+        errors
+    )
+    assert not Path("/etc/netlab-must-not-be").exists()
+
+
+def test_other_processes_of_the_host_are_not_seen(driver: Driver, tmp_path: Path) -> None:
+    script = f"mkdir m && mount -t hostfs -o /proc none m && ls m && ! test -e m/{os.getpid()}/comm"
+    status, errors = attempt(driver, script, tmp_path)
+    assert status == 0, errors
+
+
+def test_more_folders_can_be_allowed(driver: Driver, tmp_path: Path) -> None:
+    extra = Path("/var/lib/netlab-test-writable")
+    extra.mkdir()
+    try:
+        assert attempt(driver, f"touch {extra}/file", tmp_path)[0] != 0
+        assert attempt(driver, f"touch {extra}/file", tmp_path, writable=[str(extra)])[0] == 0
+        assert (extra / "file").exists()
+    finally:
+        (extra / "file").unlink(missing_ok=True)
+        extra.rmdir()
+
+
+def test_a_writable_folder_must_exist_and_not_be_everything(driver: Driver, tmp_path: Path) -> None:
+    assert "no such file or folder" in attempt(driver, "true", tmp_path, writable=["/no/such/folder"])[1]
+    assert "the whole machine" in attempt(driver, "true", tmp_path, writable=["/"])[1]
+
+
+def test_the_root_as_working_folder_is_not_writable(driver: Driver) -> None:
+    status, errors = attempt(driver, "touch /netlab-must-not-be", Path("/"))
+    assert status != 0
+    assert not Path("/netlab-must-not-be").exists()
+    assert "Read-only file system" in errors
+
+
+def test_without_confinement_root_is_root(driver: Driver, tmp_path: Path) -> None:
+    place = Path("/var/lib/netlab-test-unconfined")
+    try:
+        assert attempt(driver, f"touch {place}", tmp_path, confine=False)[0] == 0
+        assert place.exists()
+    finally:
+        place.unlink(missing_ok=True)

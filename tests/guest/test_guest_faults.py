@@ -1,0 +1,148 @@
+"""What goes wrong is named, with what to do, and leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+from guest_driver import Driver, descendants
+from netlab.errors import GuestError
+from netlab.namespaces.guest.installed import (
+    MANIFEST_NAME,
+    FileRecord,
+    GuestKernel,
+    default_guest_kernel,
+    file_sha256,
+    list_guest_kernels,
+    read_kernel,
+)
+from netlab.namespaces.guest.launcher import run_in_guest
+
+
+@pytest.fixture
+def copy(driver: Driver, tmp_path: Path) -> Path:
+    folder = tmp_path / "cache" / "kernel"
+    shutil.copytree(driver.kernel.path, folder)
+    return folder
+
+
+def with_other_binary(folder: Path, content: bytes) -> GuestKernel:
+    """Put another program in place of the kernel, and say so in the manifest."""
+    (folder / "linux").write_bytes(content)
+    manifest = read_kernel(folder).manifest
+    assert manifest is not None
+    record = FileRecord(sha256=file_sha256(folder / "linux"), bytes=len(content))
+    manifest = msgspec.structs.replace(manifest, files={**manifest.files, "linux": record})
+    (folder / MANIFEST_NAME).write_bytes(msgspec.json.encode(manifest))
+    return read_kernel(folder)
+
+
+def test_a_changed_kernel_is_refused(copy: Path) -> None:
+    with (copy / "linux").open("r+b") as file:
+        file.seek(5_000_000)
+        file.write(b"X")
+    with pytest.raises(GuestError, match="SHA-256") as caught:
+        run_in_guest(["true"], kernel=read_kernel(copy))
+    assert "guest fetch" in caught.value.hint
+    assert "SHA-256" in list_guest_kernels(copy.parent)[0].problem
+
+
+def test_a_damaged_manifest_is_refused(copy: Path) -> None:
+    (copy / MANIFEST_NAME).write_text("{")
+    with pytest.raises(GuestError, match="not a manifest"):
+        run_in_guest(["true"], kernel=read_kernel(copy))
+    assert default_guest_kernel(copy.parent) is None
+
+
+def test_a_file_that_is_no_program_is_named(copy: Path, temporary_folder: Path) -> None:
+    with pytest.raises(GuestError, match="cannot start the guest kernel .*Exec format error"):
+        run_in_guest(["true"], kernel=with_other_binary(copy, b"no program"))
+    assert not list(temporary_folder.iterdir())
+
+
+def test_a_program_that_is_no_kernel_is_told(copy: Path) -> None:
+    with pytest.raises(GuestError, match=r"died before it was up \(exit code 0\)"):
+        run_in_guest(["true"], kernel=with_other_binary(copy, Path("/bin/true").resolve().read_bytes()))
+
+
+def test_a_panic_is_shown(driver: Driver) -> None:
+    with pytest.raises(GuestError, match="Kernel panic - not syncing: sysrq triggered crash"):
+        run_in_guest(["sh", "-c", "echo c > /proc/sysrq-trigger"], kernel=driver.kernel, timeout_s=60)
+
+
+def test_too_little_memory_is_told_from_the_status(driver: Driver) -> None:
+    told: list[str] = []
+    program = "x = bytearray(); \nwhile True: x += bytes(1 << 20)"
+    status = run_in_guest(
+        ["python3", "-c", program], kernel=driver.kernel, memory_bytes=96 << 20, timeout_s=60, notice=told.append
+    )
+    assert status == 137
+    assert "ran out of its 96 MiB" in told[0]
+
+
+def test_memory_that_fits_nowhere_is_refused(driver: Driver) -> None:
+    with pytest.raises(GuestError, match="no place for a guest's memory"):
+        run_in_guest(["true"], kernel=driver.kernel, memory_bytes=1 << 50)
+
+
+def test_a_cpu_that_is_not_ours_is_refused(driver: Driver) -> None:
+    with pytest.raises(GuestError, match="CPU 4095: not one of those"):
+        run_in_guest(["true"], kernel=driver.kernel, cpu=4095)
+
+
+@pytest.mark.parametrize("folder", ["/proc", "/dev", "/no/such/folder", "/etc/passwd"])
+def test_a_working_folder_must_be_one(driver: Driver, folder: str) -> None:
+    with pytest.raises(GuestError, match="working folder"):
+        run_in_guest(["true"], kernel=driver.kernel, cwd=folder)
+
+
+def test_a_guest_in_a_guest_is_refused(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETLAB_GUEST", "7.2 sha256:00")
+    with pytest.raises(GuestError, match="already inside a guest"):
+        run_in_guest(["true"], kernel=driver.kernel)
+
+
+def test_two_guests_at_once_go_to_two_cpus(driver: Driver) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one CPU only")
+    guests = [driver.start("sh", "-c", "echo ready; sleep 60") for _ in range(2)]
+    try:
+        for guest in guests:
+            assert guest.stdout is not None
+            assert guest.stdout.readline() == b"ready\n"
+        affinities = [os.sched_getaffinity(descendants(guest.pid)[2]) for guest in guests]
+        assert all(len(cpus) == 1 for cpus in affinities)
+        assert affinities[0] != affinities[1]
+    finally:
+        for guest in guests:
+            guest.terminate()
+            guest.communicate(timeout=30)
+
+
+def test_starting_a_guest_is_quick(driver: Driver) -> None:
+    times_s = []
+    for _ in range(3):
+        begun_s = time.monotonic()
+        assert run_in_guest(["true"], kernel=driver.kernel) == 0
+        times_s.append(time.monotonic() - begun_s)
+    assert min(times_s) < 3.0, times_s
+
+
+def test_a_full_temporary_folder_is_told(driver: Driver, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    small = tmp_path / "small"
+    small.mkdir()
+    script = 'mount -t tmpfs -o size=16k tmpfs "$0" && head -c 16k /dev/zero > "$0/full"; TMPDIR="$0" exec "$@"'
+    result = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, str(small), *driver.command("true")],
+        capture_output=True,
+        check=False,
+    )
+    assert b"GuestError" in result.stderr
+    assert b"No space left" in result.stderr

@@ -1,0 +1,77 @@
+"""Experiments on real netem: the main job, small."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+
+from netlab.envs.service import Progress
+from netlab.errors import LabError, ProfileError
+from netlab.experiment import Cell, Experiment, Share, run_experiment
+from netlab.report import ExperimentResult
+
+
+def experiment(*cells: Cell, episodes: int = 1, **changes: object) -> Experiment:
+    return Experiment(name="test", cells=cells, episodes=episodes, **changes)  # type: ignore[arg-type]
+
+
+def test_both_policies_over_two_networks() -> None:
+    seen: list[tuple[Share, Progress]] = []
+    result = run_experiment(
+        experiment(
+            Cell(network="wifi-degraded", policy="linear-predict", actuator="scheduled"),
+            Cell(network="wifi-degraded", policy="linear", actuator="newest", fallback="hold"),
+            Cell(network="measured", policy="linear-predict", actuator="scheduled"),
+        ),
+        "the test",
+        lambda share, progress: seen.append((share, progress)),
+    )
+    scheduled, newest, measured = result.cells
+    # The margin between the two is a factor of ten (docs/control.md); one episode each is enough to tell.
+    assert scheduled.return_mean is not None and newest.return_mean is not None
+    assert scheduled.return_mean > 450
+    assert newest.return_mean < 250
+    assert scheduled.horizon_ticks == 10
+    assert scheduled.seeds == newest.seeds, "both meet the same links and episodes"
+    assert measured.changes is not None
+    assert measured.changes.applied > 50
+    # Half of about 180 ms each way, whatever the services add.
+    assert measured.latency_ms.p50 is not None
+    assert 160 < measured.latency_ms.p50 < 230
+    assert {share.cell.network for share, _ in seen} == {"wifi-degraded", "measured"}
+    assert any("clipped at zero" in text for text in result.warnings)
+    assert result.machine["clock"] == "real"
+    again = msgspec.json.decode(msgspec.json.encode(result), type=ExperimentResult)
+    assert again == result
+
+
+def test_episodes_are_spread_over_labs_and_all_played() -> None:
+    result = run_experiment(
+        experiment(Cell(network="", policy="linear", actuator="newest", labs=2), episodes=3),
+        "the test",
+    )
+    (cell,) = result.cells
+    assert len(cell.returns) == 3
+    assert len(set(cell.seeds)) == 2
+    assert cell.return_mean is not None and cell.return_mean > 450
+    assert cell.return_se is not None and math.isfinite(cell.return_se)
+    assert cell.ticks == sum(cell.returns)
+
+
+def test_a_service_that_dies_ends_the_experiment_with_its_last_words() -> None:
+    with pytest.raises(LabError, match="did you mean 'linear'"):
+        run_experiment(
+            experiment(
+                Cell(network="", policy="linaer", actuator="newest"),
+                Cell(network="", policy="linear", actuator="newest"),
+                episodes=50,
+            ),
+            "the test",
+        )
+
+
+def test_an_unknown_network_is_refused_before_anything_starts() -> None:
+    with pytest.raises(ProfileError, match="no-such"):
+        run_experiment(experiment(Cell(network="no-such", policy="linear", actuator="newest")), "the test")

@@ -1,0 +1,128 @@
+"""The command line without a kernel: help, usage errors, documents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from netlab.cli.main import LazyGroup, main
+from netlab.errors import NetlabError
+
+
+def run(*words: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, list(words))
+    return result.exit_code, result.stdout, result.stderr
+
+
+def leaf_commands() -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
+
+    def walk(command: click.Command, path: tuple[str, ...]) -> None:
+        if isinstance(command, click.Group):
+            with click.Context(command) as ctx:
+                for name in command.list_commands(ctx):
+                    inner = command.get_command(ctx, name)
+                    assert inner is not None
+                    walk(inner, (*path, name))
+        else:
+            found.append(path)
+
+    walk(main, ())
+    return found
+
+
+@pytest.mark.parametrize("path", leaf_commands(), ids=" ".join)
+def test_every_command_has_an_example_and_an_engine(path: tuple[str, ...]) -> None:
+    code, text, _ = run(*path, "--help")
+    assert code == 0
+    assert "Example:" in text
+    assert f"netlab {' '.join(path)}" in text, "the example calls the command itself"
+    assert "--on [host|guest]" in text
+
+
+def test_help_lists_every_command() -> None:
+    code, text, _ = run("--help")
+    assert code == 0
+    assert isinstance(main, LazyGroup)
+    with click.Context(main) as ctx:
+        for name in main.list_commands(ctx):
+            assert f"  {name} " in text
+
+
+def test_unknown_command_is_guessed() -> None:
+    code, _, text = run("domo")
+    assert code == 2
+    assert "Did you mean 'demo'?" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("profile", "show", "wifi-degarded"), "did you mean 'wifi-degraded'"),
+        (("profile", "show", "delay=30"), "no unit"),
+        (("profile", "show", "/nowhere/at-all.toml"), "cannot be read"),
+        (("exec", "--on", "host", "--profile", "loss=120%", "--", "true"), "120%"),
+        (("bench", "no-such-figure"), "no-such-figure"),
+        (("demo", "--episodes", "0"), "0"),
+        (("guest", "run", "--memory", "12", "--", "true"), "has no unit"),
+        (("env", "run", "CartPoll", "--agent", "127.0.0.1:1"), "CartPole-v1"),
+        (("env", "run", "--agent", "127.0.0.1"), "127.0.0.1"),
+        (("agent", "serve", "--policy", "liner"), "did you mean 'linear'"),
+    ],
+)
+def test_usage_errors_exit_2_and_name_the_value(words: tuple[str, ...], expected: str) -> None:
+    code, out, text = run(*words)
+    assert code == 2, text
+    assert expected in text
+    assert "Traceback" not in text
+    assert out == ""
+
+
+def test_debug_shows_the_traceback() -> None:
+    result = CliRunner().invoke(main, ["profile", "show", "nothing", "--debug"])
+    assert isinstance(result.exception, NetlabError)
+
+
+def test_profile_show_prints_what_parses_again(tmp_path: Path) -> None:
+    code, text, _ = run("profile", "show", "wifi-normal@oneway")
+    assert code == 0
+    path = tmp_path / "again.toml"
+    path.write_text(text)
+    code, again, _ = run("profile", "show", str(path))
+    assert code == 0
+    assert again == text
+
+
+def test_profile_list_json_has_the_papers_networks() -> None:
+    code, text, _ = run("profile", "list", "--json")
+    assert code == 0
+    by_name = {entry["name"]: entry for entry in json.loads(text)}
+    assert by_name["ethernet-clean"]["round_trip_mean_ms"] == pytest.approx(2.0)
+    assert by_name["wifi-degraded"]["loss_ratio"] == pytest.approx(0.10)
+    assert by_name["wifi-degraded"]["horizon_ticks_at_50_hz"] == 10
+    assert by_name["measured"]["loss_ratio"] == 0.0
+
+
+def test_key_new_makes_a_private_file_and_never_overwrites(tmp_path: Path) -> None:
+    path = tmp_path / "robot.key"
+    assert run("key", "new", str(path))[0] == 0
+    first = path.read_bytes()
+    assert len(first) == 32
+    assert path.stat().st_mode & 0o777 == 0o600
+    code, _, text = run("key", "new", str(path))
+    assert code != 0
+    assert str(path) in text
+    assert path.read_bytes() == first
+    assert run("key", "new", str(path), "--force")[0] == 0
+    assert path.read_bytes() != first
+
+
+def test_agent_off_loopback_needs_a_key() -> None:
+    code, _, text = run("agent", "serve", "--bind", "0.0.0.0:0")
+    assert code == 1
+    assert "key" in text
+    assert "netlab key new" in text

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from netlab.errors import SpecError
+from netlab.lab_spec import LabSpec, check_name, read_lab_spec
+from netlab.namespaces.link_plan import MAX_LINKS, plan_link
+
+GOOD = """
+name = "two-hosts"
+seed = 7
+[hosts.edge]
+command = ["python3", "-m", "http.server"]
+env = { A = "b" }
+[hosts.agent]
+[[link]]
+ends = ["edge", "agent"]
+profile = "wifi-degraded@oneway"
+"""
+
+
+def _read(tmp_path: Path, text: str) -> LabSpec:
+    (tmp_path / "lab.toml").write_text(text, encoding="utf-8")
+    return read_lab_spec(tmp_path / "lab.toml")
+
+
+def test_a_good_spec(tmp_path: Path) -> None:
+    spec = _read(tmp_path, GOOD)
+    assert (spec.name, spec.seed, list(spec.hosts)) == ("two-hosts", 7, ["edge", "agent"])
+    assert spec.hosts["edge"].command == ["python3", "-m", "http.server"]
+    assert spec.hosts["edge"].env == {"A": "b"}
+    assert (spec.link[0].ends, spec.link[0].full_name, spec.link[0].mtu) == (("edge", "agent"), "edge-agent", 1500)
+    assert _read(tmp_path, "") == LabSpec()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "words", "hint"),
+    [
+        ("seed = 7", "sed = 7", "sed", "unknown key", "did you mean 'seed'?"),
+        ("command =", "comand =", "hosts.edge.comand", "unknown key", "did you mean 'command'?"),
+        ("profile =", "loss =", "link[0].loss", "unknown key", "known here: ends, profile, name, mtu"),
+        ("seed = 7", "seed = -1", "seed", "-1: expected `int` >= 0", ""),
+        ("seed = 7", 'seed = "x"', "seed", "'x': expected `int`, got `str`", ""),
+        ("seed = 7", "seed = 18446744073709551616", "seed", "must be below 2^64", ""),
+        ('"two-hosts"', '"two hosts"', "name", "must be 1 to 64 letters", ""),
+        ("[hosts.agent]", '[hosts."-"]', "hosts.-", "must be 1 to 64 letters", ""),
+        ('"python3", "-m", "http.server"', "1", "hosts.edge.command[0]", "[1]: expected `str`", ""),
+        ('["python3", "-m", "http.server"]', '"python3"', "hosts.edge.command", "'python3': expected `array`", ""),
+        ('"http.server"', '"a\\u0000b"', "hosts.edge.command", "holds a null byte", ""),
+        ('["edge", "agent"]', '["edge", "agnt"]', "link[0].ends", "'agnt' is no host", "did you mean 'agent'?"),
+        ('["edge", "agent"]', '["edge", "x"]', "link[0].ends", "'x' is no host of this lab", "add [hosts.x]"),
+        ('["edge", "agent"]', '["edge", "edge"]', "link[0].ends", "'edge' twice", ""),
+        ('["edge", "agent"]', '["edge"]', "link[0].ends", "expected `array` of length 2", ""),
+        ('ends = ["edge", "agent"]', "", "link[0]", "missing required field `ends`", ""),
+        ("profile =", "mtu = 67\nprofile =", "link[0].mtu", "67: expected `int` >= 68", ""),
+        ("profile =", "mtu = 65536\nprofile =", "link[0].mtu", "65536: expected `int` <= 65535", ""),
+        ("[[link]]", "[link]", "link", "must be tables", "write [[link]]"),
+        ("[[link]]", '[[link]]\nends = ["agent", "edge"]\nname = "edge-agent"\n[[link]]',
+         "link[1].name", "'edge-agent' is the name of an earlier link", "give one of the two"),
+        ("[hosts.agent]", "[hosts.edge]", "", "is no TOML", ""),
+        ("[hosts.agent]", "[hosts.agent", "", "is no TOML", ""),
+    ],
+)  # fmt: skip
+def test_a_bad_spec(tmp_path: Path, old: str, new: str, key: str, words: str, hint: str) -> None:
+    assert old in GOOD
+    with pytest.raises(SpecError) as caught:
+        _read(tmp_path, GOOD.replace(old, new))
+    error = caught.value
+    assert words in str(error)
+    assert error.key == key
+    assert error.path == str(tmp_path / "lab.toml")
+    assert str(error).startswith(f"{error.path}: {key}: " if key else f"{error.path}: ")
+    assert hint in error.hint
+    assert error.exit_code == 2
+
+
+def test_files_that_are_no_spec(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="cannot be read: No such file"):
+        read_lab_spec(tmp_path / "nowhere.toml")
+    with pytest.raises(SpecError, match="cannot be read: Is a directory"):
+        read_lab_spec(tmp_path)
+    (tmp_path / "lab.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(SpecError, match="is no TOML"):
+        read_lab_spec(tmp_path / "lab.toml")
+    (tmp_path / "lab.toml").write_bytes(b"#" * (1 << 20) + b"\n")
+    with pytest.raises(SpecError, match="longer than 1048576 bytes"):
+        read_lab_spec(tmp_path / "lab.toml")
+    with pytest.raises(SpecError):
+        _read(tmp_path, "a = " + "[" * 100_000)
+    with pytest.raises(SpecError, match="hosts: 4097 of them: at most 4096"):
+        _read(tmp_path, "".join(f"[hosts.h{number}]\n" for number in range(4097)))
+    with pytest.raises(SpecError, match="link: 16385 of them: at most 16384"):
+        _read(tmp_path, "link = [" + '{ends=["a","b"]},' * 16385 + "]")
+
+
+@pytest.mark.parametrize("name", ["a", "A-1", "x" * 64, "a.b_c-d"])
+def test_good_names(name: str) -> None:
+    check_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a-", ".", "x" * 65, "a b", "a/b", "a\n", "ä", "a\0"])
+def test_bad_names(name: str) -> None:
+    with pytest.raises(SpecError, match="must be 1 to 64 letters"):
+        check_name(name)
+
+
+def test_link_plans_are_distinct_and_fit() -> None:
+    plans = [plan_link(number, "abcdef", 0, 0) for number in (0, 1, 63, 64, 255, 256, 16383)]
+    ends = [end for plan in plans for end in (plan.first, plan.second)]
+    for field in ("address", "mac", "wire_interface", "wire_index", "wire_mac"):
+        assert len({getattr(end, field) for end in ends}) == len(ends)
+    assert all(len(end.wire_interface) <= 15 for end in ends)  # IFNAMSIZ
+    assert all(end.wire_mac not in {other.mac for other in ends} for end in ends)
+    assert [plan.first.address for plan in plans[:4]] == ["10.77.0.1", "10.77.0.5", "10.77.0.253", "10.77.1.1"]
+    assert plans[-1].second.address == "10.77.255.254"
+    assert plan_link(3, "abcdef", 2, 5).first.interface == "eth2"
+    assert plan_link(3, "abcdef", 2, 5).second.interface == "eth5"
+    for number in (-1, MAX_LINKS):
+        with pytest.raises(SpecError, match="at most 16384 links"):
+            plan_link(number, "abcdef", 0, 0)
