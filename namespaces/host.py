@@ -50,9 +50,7 @@ class Host:
         processes: What has been started in it.
     """
 
-    def __init__(
-        self, node: Node, lab_name: str, run_folder: Path | None, pids: Callable[[], PidSpace]
-    ) -> None:
+    def __init__(self, node: Node, lab_name: str, run_folder: Path | None, pids: Callable[[], PidSpace]) -> None:
         self.name = node.name
         self.node = node
         self.attachments: list[Attachment] = []
@@ -134,9 +132,7 @@ class Host:
         """
         variables = {**os.environ, **self.environment(), **(env or {})}
         if not argv or not argv[0]:
-            raise SpecError(
-                f"no program to start in host {self.name}", hint="name a program and its arguments"
-            )
+            raise SpecError(f"no program to start in host {self.name}", hint="name a program and its arguments")
         for text in (*argv, *variables, *variables.values()):
             if "\0" in text:
                 raise SpecError(f"{text!r:.80} for a program in host {self.name}: holds a null byte")

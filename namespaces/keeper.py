@@ -49,10 +49,7 @@ __all__ = ["keeper_command"]
 _GO_TIMEOUT_MS = 10_000
 _ERRNO = struct.Struct("=i")
 _VIRTUAL = MS_NOSUID | MS_NODEV | MS_NOEXEC
-_BOOT = (
-    "import sys; sys.path.append(sys.argv[1]); "
-    "from netlab.namespaces.keeper import run; run(int(sys.argv[2]))"
-)
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from netlab.namespaces.keeper import run; run(int(sys.argv[2]))"
 
 
 def keeper_command(socket_fd: int) -> list[str]:
@@ -204,9 +201,7 @@ def _become(request: dict[str, Any], descriptors: list[int], report_fd: int) -> 
     except OSError as error:
         os.write(report_fd, _ERRNO.pack(error.errno or 0) + stage.encode("latin-1"))
     except BaseException as error:
-        os.write(
-            report_fd, _ERRNO.pack(errno.EINVAL) + f"{stage} ({error!r})"[:500].encode("latin-1", "replace")
-        )
+        os.write(report_fd, _ERRNO.pack(errno.EINVAL) + f"{stage} ({error!r})"[:500].encode("latin-1", "replace"))
     finally:
         os._exit(127)
 

@@ -151,9 +151,7 @@ class Link:
             KernelError: The kernel refuses, or shows another state than asked for.
         """
         if self.played:
-            raise LabError(
-                f"link {self.name} is being played", hint="stop the player before changing it by hand"
-            )
+            raise LabError(f"link {self.name} is being played", hint="stop the player before changing it by hand")
         if direction is not None and direction not in DIRECTIONS:
             raise ProfileError(f"direction = {direction!r}: must be forward or back")
         for one in DIRECTIONS if direction is None else (direction,):

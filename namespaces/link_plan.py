@@ -69,9 +69,7 @@ def plan_link(number: int, lab_id: str, first_interfaces: int, second_interfaces
         SpecError: More links than there are addresses.
     """
     if not 0 <= number < MAX_LINKS:
-        raise SpecError(
-            f"link {number}: a lab has at most {MAX_LINKS} links, one for each /30 of 10.77.0.0/16"
-        )
+        raise SpecError(f"link {number}: a lab has at most {MAX_LINKS} links, one for each /30 of 10.77.0.0/16")
 
     def end(letter: str, side: int, interfaces: int) -> EndPlan:
         mac = f"02:4e:4c:{number >> 8:02x}:{number & 0xFF:02x}"

@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from types import TracebackType
 from typing import Any, Self
 
@@ -135,6 +136,19 @@ class PidSpace:
         """Signal a process; the keeper, its parent, makes sure that it is still that one."""
         with contextlib.suppress(LabError):  # dead already, and everything in it
             self._send({"do": "signal", "id": number, "signal": int(signal_number), "group": group})
+
+    def end_processes(self, grace_s: float) -> None:
+        """End all processes together, so that the patience with the slowest is the patience with all.
+
+        Raises:
+            LabError: Not even SIGKILL ended one of them, or the keeper had died.
+        """
+        processes = [ward.process for ward in list(self._wards.values())]
+        for process in reversed(processes):
+            process.terminate()
+        deadline_s = time.monotonic() + grace_s
+        for process in reversed(processes):
+            process.close(max(0.0, deadline_s - time.monotonic()))
 
     def close(self) -> None:
         """End the keeper and with it every process of the namespace, then wait until the kernel is done.
@@ -257,22 +271,13 @@ class PidSpace:
 
     def _see_off(self, keeper: subprocess.Popen[bytes]) -> None:
         """Wait for the keeper's end, which is that of every process in the namespace; tell who waits."""
-        if not self._closing:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                keeper.wait(_EXIT_TIMEOUT_S)
+        code = _wait_for_end(keeper)
+        if code is None:
+            self._problem = LabError(f"a process of {self.label} does not end even by SIGKILL")
+        elif not self._closing:
             self._keeper_words.pump()
             words = last_lines(self._keeper_words.tail(), 10)
-            self._problem = self._problem or LabError(
-                f"the keeper of {self.label} died", keeper.poll(), words
-            )
-        try:
-            keeper.wait(_EXIT_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            keeper.kill()
-            try:
-                keeper.wait(_EXIT_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                self._problem = LabError(f"a process of {self.label} does not end even by SIGKILL")
+            self._problem = self._problem or LabError(f"the keeper of {self.label} died", code, words)
         for key in list(self._selector.get_map().values()):
             if key.data is not None:
                 self._selector.unregister(key.fd)
@@ -280,13 +285,22 @@ class PidSpace:
                 key.data.close()
         for ward in list(self._wards.values()):
             ward.process.output.close()
-            problem = self._problem if isinstance(self._problem, LabError) else None
-            if problem is not None:
-                ward.process.note_lost(problem)
+            if isinstance(self._problem, LabError):
+                ward.process.note_lost(self._problem)
             else:
                 ward.process.note_ended(-signal.SIGKILL)
             ward.settle(self._problem or LabError(f"the keeper of {self.label} is closed"))
         self._ready.set()
+
+
+def _wait_for_end(keeper: subprocess.Popen[bytes]) -> int | None:
+    """Return the keeper's exit status once all of its namespace is gone; None where the kernel cannot end it."""
+    for _ in range(2):
+        try:
+            return keeper.wait(_EXIT_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            keeper.kill()
+    return None
 
 
 def _request(number: int, program: Program) -> dict[str, Any]:

@@ -232,12 +232,13 @@ class Player:
                 self._clock.wait_until(self._start_s + self._timeline.end_s, self._interrupt)
                 break
             self._clock.wait_until(self._start_s + next_s, self._interrupt)
-            if self._now_s() >= next_s:
-                self.play_due()
+            if not self._interrupt.is_set():
+                # Start + next - start may come out a hair below next.
+                self._play_due(max(next_s, self._now_s()))
 
-    def play_due(self) -> None:
+    def _play_due(self, now_s: float) -> None:
         """Apply what is due by now and log it."""
-        due = self._timeline.due(self._now_s())
+        due = self._timeline.due(now_s)
         for cue in due.cues:
             self._apply(cue)
         for cue in due.superseded:

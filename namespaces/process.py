@@ -142,9 +142,7 @@ class HostProcess:
             return
         self.terminate()
         with self._changed:
-            ended = self._changed.wait_for(
-                lambda: self._status is not None or self._problem is not None, grace_s
-            )
+            ended = self._changed.wait_for(lambda: self._status is not None or self._problem is not None, grace_s)
         if not ended:
             self.kill()
         self.wait(_KILL_TIMEOUT_S)

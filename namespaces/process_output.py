@@ -128,9 +128,7 @@ class FileOutput:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._fd = os.open(
-                path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o666
-            )
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise LabError(f"cannot write a process's output to {path}: {error.strerror}") from error
 

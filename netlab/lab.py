@@ -20,15 +20,14 @@ from __future__ import annotations
 import functools
 import os
 import secrets
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from netlab.closers import Closers
-from netlab.errors import LabError, NetlabError, SpecError
+from netlab.errors import LabError, SpecError
 from netlab.lab_exec import run_exec
-from netlab.lab_impairment import Impairment, plan_directions
+from netlab.lab_impairment import Impairment, plan_directions, read_profiles
 from netlab.lab_name import take_lab_name
 from netlab.lab_spec import MAX_HOSTS, MAX_MTU_BYTES, MIN_MTU_BYTES, LabSpec, check_name, read_lab_spec
 from netlab.namespaces.features import KernelFeatures, probe_features
@@ -40,7 +39,6 @@ from netlab.namespaces.pid_space import PidSpace
 from netlab.namespaces.player import Played, Player
 from netlab.namespaces.process import HostProcess
 from netlab.namespaces.timeline import Track
-from netlab.traces.presets import parse_preset
 
 __all__ = ["Impairment", "Lab", "kernel_features", "run_exec"]
 
@@ -99,7 +97,7 @@ class Lab:
         check_name(self.name, key="name")
         if spec is not None:
             spec.check()
-            self._read_profiles(spec)
+            self._impairments = read_profiles(spec, self._spec_folder)
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str], *, run_folder: str | os.PathLike[str] | None = None) -> Self:
@@ -284,17 +282,6 @@ class Lab:
         for link in spec.link:
             self.add_link(*link.ends, self._impairments.get(link.full_name), name=link.full_name, mtu=link.mtu)
 
-    def _read_profiles(self, spec: LabSpec) -> None:
-        """Parse every profile of a spec before anything is made."""
-        for number, link in enumerate(spec.link):
-            text = link.profile
-            if text.endswith(".toml"):
-                text = str(self._spec_folder / text)
-            try:
-                self._impairments[link.full_name] = parse_preset(text) if text else None
-            except NetlabError as error:
-                raise SpecError(str(error), key=f"link[{number}].profile", hint=error.hint) from error
-
     def _require_open(self) -> None:
         if not self._open:
             raise LabError(f"lab {self.name} is not open", hint="use it within `with Lab(...) as lab:`")
@@ -330,15 +317,6 @@ class Lab:
         self._require_open()
         if self._pids is None:
             self._pids = PidSpace.open(f"lab {self.name}")
-            self._closers.push("end the lab's processes", self._pids.close)
-            self._closers.push("end the lab's processes", self._end_processes)
+            self._closers.push("end the lab's keeper", self._pids.close)
+            self._closers.push("end the lab's processes", functools.partial(self._pids.end_processes, GRACE_S))
         return self._pids
-
-    def _end_processes(self) -> None:
-        """End all together, so that the patience with the slowest is the patience with all."""
-        processes = [process for host in self.hosts.values() for process in host.processes]
-        for process in reversed(processes):
-            process.terminate()
-        deadline_s = time.monotonic() + GRACE_S
-        for process in reversed(processes):
-            process.close(max(0.0, deadline_s - time.monotonic()))

@@ -11,10 +11,12 @@ Pure: makes nothing.
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 from msgspec import Struct
 
-from netlab.errors import ProfileError
+from netlab.errors import NetlabError, ProfileError, SpecError
+from netlab.lab_spec import LabSpec
 from netlab.namespaces.link import Direction
 from netlab.namespaces.timeline import Track, schedule_track
 from netlab.traces.presets import parse_preset
@@ -23,7 +25,7 @@ from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.schedule import Schedule
 from netlab.traces.seed import link_seed
 
-__all__ = ["DirectionPlan", "Impairment", "plan_directions"]
+__all__ = ["DirectionPlan", "Impairment", "plan_directions", "read_profiles"]
 
 Impairment = ProfilePair | LinkProfile | Schedule | QdiscState | str | None
 
@@ -40,6 +42,29 @@ class DirectionPlan(Struct, frozen=True, kw_only=True):
     direction: Direction
     first: LinkProfile | QdiscState | None
     track: Track | None
+
+
+def read_profiles(spec: LabSpec, folder: Path) -> dict[str, Impairment]:
+    """Parse the profile of every link of a spec.
+
+    Args:
+        spec: The lab.
+        folder: What profile files are relative to.
+
+    Returns:
+        By name of the link.
+
+    Raises:
+        SpecError: One of them is none; names the link's key.
+    """
+    profiles: dict[str, Impairment] = {}
+    for number, link in enumerate(spec.link):
+        text = str(folder / link.profile) if link.profile.endswith(".toml") else link.profile
+        try:
+            profiles[link.full_name] = parse_preset(text) if text else None
+        except NetlabError as error:
+            raise SpecError(str(error), key=f"link[{number}].profile", hint=error.hint) from error
+    return profiles
 
 
 def plan_directions(impairment: Impairment, run_seed: int, link: str) -> tuple[DirectionPlan, DirectionPlan]:

@@ -58,7 +58,6 @@ def main(job_folder: str) -> None:
     except BaseException as error:  # pid 1 must not end: the kernel would panic and hide the reason
         traceback.print_exc()
         _tell_trouble(control, repr(error))
-    os.sync()
     kernel_calls.power_off()
 
 
@@ -90,6 +89,7 @@ class _Pid1:
             self._turn()
             self._reap()
         self._carry_the_rest()
+        os.sync()  # what was written through mapped memory is on the host too: the launcher ends us when it hears
         self._say(FrameKind.EXIT, frames.encode_status(self._status))
         while self._to_launcher.pending:
             self._turn()

@@ -247,6 +247,7 @@ class GuestSession:
                 self.trouble = (f"the guest could not be set up: {payload.decode('utf-8', 'replace')}", "")
             elif kind == FrameKind.EXIT and self.status is None:
                 self.status = frames.decode_status(payload)
+                self.end()  # all is printed and written by now; switching off would only take longer
 
     def _send_input(self, stdin: int) -> None:
         try:

@@ -149,7 +149,8 @@ def change_vs_tc(say: Callable[[str], None]) -> Figure:
         holds=value >= TC_TARGET,
         n=ROUNDS * HOT_CHANGES,
         spread=spread_text(ratios, "times"),
-        note=f"on {change.kind}: {1e6 * statistics.median(hot_s):.1f} us against {1e3 * statistics.median(tc_s):.2f} ms; "
+        note=f"on {change.kind}: {1e6 * statistics.median(hot_s):.1f} us "
+        f"against {1e3 * statistics.median(tc_s):.2f} ms; "
         f"in full with read-back {1e6 * statistics.median(verified_s):.0f} us",
     )
 

@@ -2,12 +2,12 @@
 
 A process that sleeps costs its peer the waking: tens of microseconds on a processor that has gone idle, many
 times what sealing a frame takes. An answer that is due within that time is better waited for awake. Whether
-one is, the last looks tell: when they were in vain there are no more, but for one now and then, so that a
-link slower than a moment, or a peer on the same processor, costs next to nothing.
+one is, the last looks tell: when more are in vain than not there are no more, but for one now and then, so
+that a link slower than a moment, or a peer on the same processor, costs next to nothing.
 
 ::
 
-    hit   hit   miss ... 16 misses: asleep at once | 511 times asleep | one look | ...
+    misses - hits reaches 16: asleep at once | 511 times asleep | one look | 511 times asleep | ...
 """
 
 from __future__ import annotations
@@ -48,12 +48,15 @@ class BriefLook:
         look = self._look
         end_s = time.monotonic() + self._moment_s
         while True:
-            if look():
-                self._misses = 0
-                return True
+            is_there = bool(look())
             if time.monotonic() >= end_s:
-                self._misses += 1
-                return False
+                # Even if it is there now: the processor was taken from us while it came. That is how looking
+                # seems to pay on a processor shared with the peer, which could not run while we looked.
+                self._misses = min(self._misses + 1, MAX_MISSES)
+                return is_there
+            if is_there:
+                self._misses = max(self._misses - 1, 0)
+                return True
 
     def _is_due(self) -> bool:
         self._skips = (self._skips + 1) % SKIPS_PER_LOOK

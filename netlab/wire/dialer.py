@@ -115,17 +115,19 @@ class Dialer:
         return channel
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until ``poll`` has something to do or the time is up; for those with no loop of their own."""
+        """Wait until ``poll`` has something to do or the time is up; for those with no loop of their own.
+
+        Args:
+            timeout_s: How long at most, rounded up to a millisecond.
+        """
         now_s = self._clock()
         if self._attempt is None:
             time.sleep(max(0.0, min(timeout_s, self._next_attempt_s - now_s)))
             return
         wait_s = max(0.0, min(timeout_s, self._attempt.next_s() - now_s))
-        sockets = (self._attempt,)
-        if self._attempt.wants_write:
-            select.select((), sockets, (), wait_s)
-        else:
-            select.select(sockets, (), (), wait_s)
+        poll = select.poll()
+        poll.register(self._attempt, select.POLLOUT if self._attempt.wants_write else select.POLLIN)
+        poll.poll(wait_s * 1e3)
 
     def describe_failure(self, waited_s: float) -> ConnectionLost:
         """Return the error of one who has waited in vain for some seconds: what the last attempt met."""

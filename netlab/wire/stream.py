@@ -98,4 +98,6 @@ class StreamChannel(SealedChannel):
         if not self._stream.wants_write:
             super()._wait(timeout_s)
             return
-        select.select((self._socket,), (self._socket,), (), timeout_s)
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN | select.POLLOUT)
+        poll.poll(timeout_s * 1e3)

@@ -35,6 +35,8 @@ MAX_ACCEPTS = 32
 MAX_BATCH_READS = 16
 MAX_ASK_BYTES = 1024
 """An ask has 57 bytes; one of a later version may have more, and is told so."""
+MAX_PACKETS = 2
+"""An ask and a proof: on a stream nothing has to be repeated."""
 BACKLOG = 64
 
 
@@ -79,6 +81,7 @@ class _Stranger:
         self.socket = sock
         self.address = address
         self.since_s = now_s
+        self.packets = 0
         self.reader = FrameReader(MAX_ASK_BYTES)
 
 
@@ -232,6 +235,11 @@ class StreamPort:
             self.forget(stranger.socket)
 
     def _take_packet(self, stranger: _Stranger, packet: bytes, now_s: float) -> None:
+        stranger.packets += 1
+        if stranger.packets > MAX_PACKETS:
+            self.table.statistics.rejected[Rejection.CROWDED] += 1
+            self.forget(stranger.socket)
+            return
         outcome = self.table.greet(packet, f"{stranger.address[0]}:{stranger.address[1]}", now_s)
         if isinstance(outcome, Accepted):
             del self._strangers[stranger.socket.fileno()]

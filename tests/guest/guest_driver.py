@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 from netlab.namespaces.guest.installed import GuestKernel, default_guest_kernel
 
-KILL_WAIT_S = 10.0
+WAIT_FOR_ALL = 0x40000000  # __WALL
 
 _DRIVER = """
 import json, sys
@@ -69,6 +70,34 @@ class Driver:
 def installed_kernel() -> GuestKernel | None:
     """Return the user's guest kernel; None where none has been fetched."""
     return default_guest_kernel()
+
+
+def reap_orphans() -> None:
+    """Collect what has ended below us; the leak check makes us the parent of every orphan."""
+    try:
+        while os.waitpid(-1, os.WNOHANG | WAIT_FOR_ALL)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def wait_until_gone(before: set[int], folder: Path, wait_s: float = 10.0) -> list[str]:
+    """Return what is left of a guest after some time: processes not among those before, names in a folder."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        reap_orphans()
+        processes = set(descendants(os.getpid())) - before
+        names = sorted(path.name for path in folder.iterdir())
+        if not processes and not names:
+            return []
+        if time.monotonic() > deadline:
+            return [*(f"pid {pid}" for pid in processes), *names]
+        time.sleep(0.005)
+
+
+def other_guests() -> int:
+    """Return how many guests run in this network namespace."""
+    return Path("/proc/net/unix").read_text().count("@netlab-guest-cpu-")
 
 
 def descendants(pid: int) -> list[int]:

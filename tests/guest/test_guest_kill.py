@@ -10,11 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from guest_driver import Driver, descendants
+from guest_driver import Driver, descendants, wait_until_gone
 
 LATEST_MOMENT_S = 0.6
 WAIT_S = 10.0
-WAIT_FOR_ALL = 0x40000000
 
 
 @pytest.mark.parametrize(("victim", "runs"), [("launcher", 20), ("supervisor", 6), ("warden", 6), ("kernel", 6)])
@@ -38,32 +37,15 @@ def test_a_kill_at_random_moments_leaves_nothing(
     assert Path("/proc/self/mountinfo").read_text() == mounts
 
 
-def wait_until_gone(before: set[int], folder: Path) -> list[str]:
-    """Return what is left of a guest after some time: commands of processes, names in the temporary folder."""
-    deadline = time.monotonic() + WAIT_S
-    while True:
-        try:
-            while os.waitpid(-1, os.WNOHANG | WAIT_FOR_ALL)[0]:
-                pass
-        except ChildProcessError:
-            pass
-        processes = set(descendants(os.getpid())) - before
-        names = sorted(path.name for path in folder.iterdir())
-        if not processes and not names:
-            return []
-        if time.monotonic() > deadline:
-            return [*(f"pid {pid}" for pid in processes), *names]
-        time.sleep(0.005)
-
-
 def test_the_supervisors_death_is_told(driver: Driver, temporary_folder: Path) -> None:
+    before = set(descendants(os.getpid()))
     process = driver.start("sh", "-c", "echo ready; sleep 60")
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     os.kill(descendants(process.pid)[0], signal.SIGKILL)
     _, errors = process.communicate(timeout=WAIT_S)
     assert b"GuestError: the guest's supervisor was killed" in errors
-    assert not list(temporary_folder.iterdir())
+    assert not wait_until_gone(before, temporary_folder)
 
 
 def test_nothing_is_left_after_an_orderly_end(driver: Driver, temporary_folder: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from guest_driver import Driver
@@ -60,8 +61,8 @@ def test_ctrl_c_before_the_guest_is_up_ends_it(driver: Driver) -> None:
 
 def any_signal_caught(pid: int, number: signal.Signals) -> bool:
     """Whether a process has a handler for a signal: the launcher has, once it has begun."""
-    with open(f"/proc/{pid}/status") as file:
-        mask = next(line for line in file if line.startswith("SigCgt:")).split()[1]
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    mask = next(line for line in status if line.startswith("SigCgt:")).split()[1]
     return bool(int(mask, 16) >> (number - 1) & 1)
 
 

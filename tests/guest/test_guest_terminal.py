@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from guest_driver import Driver
+from guest_driver import Driver, descendants, reap_orphans
 
 
 class Terminal:
@@ -34,7 +34,12 @@ class Terminal:
             os.setsid()
             fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
 
-        self.process = subprocess.Popen(command, preexec_fn=take_terminal, pass_fds=(self.slave,), **streams)  # type: ignore[call-overload]
+        self.process = subprocess.Popen(  # type: ignore[call-overload]
+            command,
+            preexec_fn=take_terminal,  # noqa: PLW1509 - no thread of a test holds a lock
+            pass_fds=(self.slave,),
+            **streams,
+        )
 
     def wait_for(self, text: bytes, timeout_s: float = 30.0) -> None:
         deadline = time.monotonic() + timeout_s
@@ -45,8 +50,12 @@ class Terminal:
 
     def close(self) -> None:
         if self.process is not None and self.process.poll() is None:
+            below = set(descendants(os.getpid()))
             self.process.kill()
             self.process.wait()
+            while below & set(descendants(os.getpid())):
+                reap_orphans()
+                time.sleep(0.005)
         os.close(self.master)
         os.close(self.slave)
 
@@ -90,7 +99,9 @@ def test_lines_typed_are_read_and_echoed_once(driver: Driver, terminal: Terminal
 
 
 def test_ctrl_c_is_a_signal_to_the_command(driver: Driver, terminal: Terminal) -> None:
-    terminal.start(driver.command("sh", "-c", "trap 'echo caught; exit 5' INT; echo ready; sleep 60"))
+    terminal.start(
+        driver.command("sh", "-c", "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.1; done")
+    )
     terminal.wait_for(b"ready")
     os.write(terminal.master, b"\x03")
     terminal.wait_for(b"caught")

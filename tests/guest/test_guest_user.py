@@ -10,9 +10,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import netlab
 import pytest
 from guest_driver import Driver
+
+import netlab
 
 NOBODY = 65534
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -48,7 +49,8 @@ def user_driver(driver: Driver, home: Path) -> Driver:
 
 
 def test_an_ordinary_user_is_root_inside_and_nobody_outside(user_driver: Driver, home: Path) -> None:
-    script = "id -u; ip link add v0 type veth peer name v1 && tc qdisc add dev v0 root netem loss 10%; echo $?; echo hi > made"
+    link = "ip link add v0 type veth peer name v1 && tc qdisc add dev v0 root netem loss 10%"
+    script = f"id -u; {link}; echo $?; echo hi > made"
     result = user_driver.run("sh", "-c", script, cwd=home)
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == [b"0", b"0"], result.stderr

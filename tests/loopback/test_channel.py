@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import select
 import threading
 import time
@@ -443,6 +445,47 @@ def test_dial_of_one_who_never_answers(transport: Transport) -> None:
         pytest.raises(ConnectionLost, match="nobody answers"),
     ):
         dial(listener.address, KEY, make_hello(), transport, timeout_s=0.2)
+
+
+def test_a_dial_that_is_not_answered_is_begun_anew(transport: Transport, clock: Clock) -> None:
+    """Each attempt has a one-time share of its own and ends after ``attempt_s``."""
+    timing = Timing(attempt_s=2.0)
+    with (
+        Listener(("127.0.0.1", 0), KEY, transport) as listener,
+        Dialer(listener.address, KEY, make_hello(), transport, timing=timing, clock=clock) as dialer,
+    ):
+        asks = set()
+        while dialer.attempts < 4:
+            assert dialer.poll() is None
+            if dialer._attempt is not None:
+                asks.add(dialer._attempt._initiator.request)
+            clock.now_s += 0.05
+            assert clock.now_s < 1030.0
+        assert len(asks) >= 3
+        assert "nobody answers" in str(dialer.last_error)
+        assert "2 s" in str(dialer.last_error)
+
+
+def test_many_open_files_do_not_matter(transport: Transport, clock: Clock) -> None:
+    """A descriptor beyond 1023 is beyond select."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limits[1] < 1200:
+        pytest.skip(f"this host allows {limits[1]} open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], 1200), limits[1]))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1030)]
+    try:
+        remote = Remote(transport, clock)
+        with remote.listener:
+            channel, session = remote.connect()
+            assert channel.fileno() > 1023
+            assert channel.receive(0.002) == []
+            session.send(make_action(1))
+            assert receive_all(channel, 1) == [make_action(1)]
+            channel.close()
+    finally:
+        for fd in held:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_dialer_serves_an_edge_for_life(remote: Remote, clock: Clock) -> None:

@@ -90,6 +90,14 @@ def test_oversize_length_on_a_session_loses_it(remote: Remote, pair: tuple[Strea
     assert session.statistics.rejected == {Rejection.OVERSIZE: 1}
 
 
+def test_a_recorded_ask_is_not_answered_for_ever(remote: Remote, stranger: socket.socket) -> None:
+    """A stream brings an ask and a proof: more is not what an edge sends."""
+    ask = add_length(Initiator(KEY, make_hello()).request)
+    stranger.send(ask * 500)
+    remote.until(lambda: is_cut(stranger))
+    assert remote.listener.statistics.rejected == {Rejection.CROWDED: 1}
+
+
 def test_slow_loris_is_cut_at_the_deadline(remote: Remote, stranger: socket.socket, clock: Clock) -> None:
     """One byte a second of a good ask: cut after 5 s, whatever it has sent by then."""
     ask = add_length(Initiator(KEY, make_hello()).request)

@@ -100,6 +100,12 @@ def test_losses_thin_the_queue():
     )
 
 
+def test_lost_packets_take_no_time_on_the_wire():
+    # 20 ms a packet every 10 ms, but only 40 % of them get that far: the queue stays short.
+    link = LinkProfile(rate_bps=50e3, loss=0.6)
+    assert delivered_delays_s(link, 100.0, n=5000, packet_bytes=125).max() < 1.0
+
+
 def test_a_fall_in_a_schedule_slopes_where_order_is_kept():
     def falling(ordered: bool) -> Schedule:
         high, low = (LinkProfile(delay_s=delay_s, ordered=ordered) for delay_s in (0.050, 0.010))

@@ -66,6 +66,7 @@ def test_gilbert_elliott_loses_its_mean(chain):
     [
         FourState(p13=0.02, p31=0.2),
         FourState(p13=0.02, p31=0.2, p32=0.3, p23=0.5, p14=0.01),
+        FourState(p13=0.02, p31=0.2, p32=0.6, p23=0.1),
         FourState(p13=0.0, p31=0.0, p14=0.05),
     ],
 )
@@ -127,6 +128,7 @@ def test_kernel_numbers_are_u32_and_sums_do_not_overflow(chain):
     state = chain.to_kernel()
     for field in state.__struct_fields__:
         assert 0 <= getattr(state, field) <= U32_MAX
+    assert FourState(p13=0.5, p31=0.5, p32=0.5, p14=0.5).to_kernel().p13 == U32_MAX - (1 << 31)
     if isinstance(state, FourStateState):
         assert state.p13 + state.p14 <= U32_MAX
         assert state.p31 + state.p32 <= U32_MAX

@@ -278,6 +278,20 @@ def test_shares_of_small_order_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     assert not initiator.receive(key_agreement.build_challenge(secret, 5, bytes(32), initiator.request))
 
 
+def test_a_peer_with_the_key_cannot_choose_its_session() -> None:
+    """Else it could take the place of another edge's."""
+    responder, statistics = make_responder()
+    initiator = Initiator(KEY, HELLO)
+    initiator.receive(challenge_of(responder, initiator.request))
+    assert initiator.agreement is not None
+    found = key_agreement.read_proof(initiator.request)
+    assert found is not None
+    chosen = key_agreement.Agreement(7, bytes(32), bytes(32), initiator.agreement.proof)
+    secret = key_agreement.derive_greeting_secret(KEY)
+    assert responder.receive(key_agreement.build_proof(secret, chosen, *found[1:], encode(HELLO)), 0.0) is None
+    assert statistics.rejected == {Rejection.UNKNOWN: 1}
+
+
 def test_nothing_is_computed_for_strangers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who lacks the key cannot make the listener compute an exchange, not even with recorded packets."""
     responder, statistics = make_responder()

@@ -1,0 +1,135 @@
+"""Kernels in the cache: what is not exactly what its manifest says is not used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from netlab.errors import GuestError
+from netlab.namespaces.guest.installed import (
+    MANIFEST_NAME,
+    FileRecord,
+    GuestKernel,
+    Manifest,
+    default_guest_kernel,
+    file_sha256,
+    guest_cache,
+    list_guest_kernels,
+    parse_manifest,
+    read_kernel,
+    verify_kernel,
+    version_key,
+)
+
+DIGEST = "0" * 64
+
+
+def manifest(**changes: object) -> Manifest:
+    whole: dict[str, object] = {
+        "format": 1, "release": "7.2.7", "sha256": DIGEST, "time_travel": False, "patched": True, "kernel": "linux",
+        "modules": ("modules/veth.ko",),
+        "files": {name: FileRecord(sha256=DIGEST, bytes=1) for name in ("linux", "modules/veth.ko")},
+    }  # fmt: skip
+    return Manifest(**{**whole, **changes})  # type: ignore[arg-type]
+
+
+def install(cache: Path, name: str, release: str = "7.2.7") -> Path:
+    folder = cache / name
+    (folder / "modules").mkdir(parents=True)
+    (folder / "linux").write_bytes(b"kernel " + release.encode())
+    (folder / "modules" / "veth.ko").write_bytes(b"module")
+    files = {
+        path: FileRecord(sha256=file_sha256(folder / path), bytes=(folder / path).stat().st_size)
+        for path in ("linux", "modules/veth.ko")
+    }
+    (folder / MANIFEST_NAME).write_bytes(msgspec.json.encode(manifest(release=release, files=files)))
+    return folder
+
+
+def test_a_whole_kernel(tmp_path: Path) -> None:
+    folder = install(tmp_path, "debian-7.2um1")
+    kernel = read_kernel(folder)
+    verify_kernel(kernel)
+    assert kernel.identity == f"7.2.7 sha256:{DIGEST}"
+    assert kernel.binary == folder / "linux"
+    assert kernel.module_paths == (folder / "modules/veth.ko",)
+    assert list_guest_kernels(tmp_path) == [kernel]
+    assert default_guest_kernel(tmp_path) == kernel
+
+
+def test_the_newest_whole_one_is_the_default(tmp_path: Path) -> None:
+    install(tmp_path, "a", "7.2.7")
+    install(tmp_path, "b", "7.10.1")
+    (install(tmp_path, "c", "8.0.0") / "linux").write_bytes(b"cut")
+    install(tmp_path, ".staging-x", "9.0.0")
+    default = default_guest_kernel(tmp_path)
+    assert default is not None
+    assert default.release == "7.10.1"
+    assert [(kernel.release, bool(kernel.problem)) for kernel in list_guest_kernels(tmp_path)] == [
+        ("8.0.0", True),
+        ("7.10.1", False),
+        ("7.2.7", False),
+    ]
+
+
+def test_a_changed_byte_is_found(tmp_path: Path) -> None:
+    folder = install(tmp_path, "k")
+    (folder / "modules" / "veth.ko").write_bytes(b"mOdule")
+    with pytest.raises(GuestError, match=r"modules/veth\.ko: its SHA-256") as caught:
+        verify_kernel(read_kernel(folder))
+    assert "guest fetch" in caught.value.hint
+    assert "SHA-256" in list_guest_kernels(tmp_path)[0].problem
+
+
+def test_a_missing_file_is_found(tmp_path: Path) -> None:
+    folder = install(tmp_path, "k")
+    (folder / "linux").unlink()
+    assert "No such file" in read_kernel(folder).problem
+
+
+def test_no_manifest_no_kernel(tmp_path: Path) -> None:
+    (tmp_path / "k").mkdir()
+    assert read_kernel(tmp_path / "k") == GuestKernel(
+        path=tmp_path / "k", problem="manifest.json: No such file or directory"
+    )
+
+
+def test_no_cache_no_kernels(tmp_path: Path) -> None:
+    assert list_guest_kernels(tmp_path / "none") == []
+    assert default_guest_kernel(tmp_path / "none") is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"format": 2}, "format 2"),
+        ({"kernel": "other"}, "'other' is used but not among the files"),
+        ({"modules": ("m.ko",)}, "'m.ko' is used but"),
+        ({"files": {"../linux": FileRecord(sha256=DIGEST, bytes=1)}}, "not a path within"),
+        ({"files": {"/linux": FileRecord(sha256=DIGEST, bytes=1)}}, "not a path within"),
+        ({"sha256": "xyz"}, "not a manifest"),
+    ],
+)
+def test_a_manifest_that_cannot_be_is_refused(changes: dict[str, object], says: str) -> None:
+    with pytest.raises(GuestError, match=says):
+        parse_manifest(msgspec.json.encode(manifest(**changes)))
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"format": 1}', bytes(2 << 20)])
+def test_what_is_no_manifest_is_refused(data: bytes) -> None:
+    with pytest.raises(GuestError, match="not a manifest"):
+        parse_manifest(data)
+
+
+def test_the_cache_is_where_the_user_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/some/cache")
+    assert guest_cache() == Path("/some/cache/netlab/guest")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert guest_cache() == Path("/home/me/.cache/netlab/guest")
+
+
+def test_versions_compare_as_numbers() -> None:
+    assert version_key("7.10.1") > version_key("7.2.7") > version_key("6.18")
