@@ -16,9 +16,15 @@ import platform
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from leaks import LeakCheck
 from remote_kernel import GuestRun, ReportFile
+
+# No deadlines: shared machines stall. Derandomised in CI, so that a failure there is one here.
+hypothesis.settings.register_profile("netlab", deadline=None)
+hypothesis.settings.register_profile("netlab-ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("netlab-ci" if os.environ.get("CI") else "netlab")
 
 TESTS = Path(__file__).parent
 FOLDERS = ("unit", "loopback", "lab", "kernel", "guest")

@@ -100,7 +100,7 @@ class DelayLaw(Struct, frozen=True, kw_only=True):
             raise ProfileError(
                 f"{prefix}jitter_s = {self.jitter_s!r} with law = {self.law!r}: the longest delay is "
                 f"{reach_s:.3g} s from the mean, a netem table reaches {MAX_REACH_S:.2f} s",
-                hint="lower the jitter; the heavy tail of a pareto law reaches 35 times its jitter",
+                hint="lower the jitter; the heavy tail of a pareto law reaches 37 times its jitter",
             )
 
     def _check_table(self, prefix: str) -> None:

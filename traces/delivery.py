@@ -94,15 +94,7 @@ def delivered_delays_s(
     bounded_count("packet_bytes", packet_bytes, 1, 2**16)
     rng = np.random.default_rng(seed)
     segments = link.segments()
-    ends_s = np.cumsum([segment.length_s for segment in segments])
-    sent_s = np.arange(n) / packet_rate_hz
-    if math.isfinite(ends_s[-1]):
-        sent_s = sent_s if link.loops else sent_s[sent_s < ends_s[-1]]
-        # A packet sent on the stroke belongs to the step that begins: search from the right.
-        step = np.searchsorted(ends_s[:-1], sent_s % ends_s[-1], side="right")
-    else:
-        step = np.zeros(n, dtype=np.int64)
-
+    sent_s, step = _sending(link, packet_rate_hz, n)
     delay_s, transmit_s = np.zeros(sent_s.size), np.zeros(sent_s.size)
     ordered, skips, lost = (np.zeros(sent_s.size, dtype=bool) for _ in range(3))
     by_step = np.argsort(step, kind="stable")
@@ -119,6 +111,19 @@ def delivered_delays_s(
     waiting = _leave_s(sent_s + delay_s, transmit_s, ~(skips | lost)) - sent_s
     delivered: NDArray[np.float64] = np.where(ordered & ~skips, waiting, delay_s)[~lost]
     return delivered
+
+
+def _sending(
+    link: LinkProfile | Schedule, packet_rate_hz: float, n: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return when each packet is sent and which step holds then, ``[sent]`` each."""
+    sent_s = np.arange(n) / packet_rate_hz
+    ends_s = np.cumsum([segment.length_s for segment in link.segments()])
+    if not math.isfinite(ends_s[-1]):
+        return sent_s, np.zeros(n, dtype=np.int64)
+    sent_s = sent_s if link.loops else sent_s[sent_s < ends_s[-1]]
+    # A packet sent on the stroke belongs to the step that begins: search from the right.
+    return sent_s, np.searchsorted(ends_s[:-1], sent_s % ends_s[-1], side="right")
 
 
 def _leave_s(

@@ -59,7 +59,7 @@ def main(link_fd: int) -> None:
         cpu, claim = claim_cpu(plan.cpus)
         with claim:
             if plan.confine:
-                syscalls.unshare(syscalls.CLONE_NEWPID)
+                _confining(lambda: syscalls.unshare(syscalls.CLONE_NEWPID))
             warden = os.fork()
             if warden == 0:
                 claim.close()
@@ -68,7 +68,7 @@ def main(link_fd: int) -> None:
                 os.close(fd)
             warden_fd = os.pidfd_open(warden)
             _wait_for_any(link.fileno(), warden_fd)
-    except OSError as error:
+    except (OSError, NetlabError) as error:
         _report_failure(link, error)
     finally:
         if warden:
@@ -114,7 +114,7 @@ class _Warden:
         syscalls.set_subreaper()
         nothing_fd = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         if self._plan.confine:
-            self._confine()
+            _confining(lambda: confinement.confine(self._plan.writable))
         kernel = self._start(nothing_fd)
         kernel_fd = os.pidfd_open(kernel)
         if kernel_fd in _wait_for_any(self._link.fileno(), kernel_fd):
@@ -124,16 +124,6 @@ class _Warden:
             # The supervisor removes the folder too; this is for the case that it has been killed as well.
             shutil.rmtree(self._plan.job_folder, ignore_errors=True)
         os.killpg(0, signal.SIGKILL)
-
-    def _confine(self) -> None:
-        try:
-            confinement.confine(self._plan.writable)
-        except OSError as error:
-            where = f" ({error.filename})" if error.filename else ""
-            raise GuestError(
-                f"cannot confine root's guest{where}: {error.strerror}; it could write to the whole machine",
-                hint="start it as an ordinary user (it needs no rights at all), or with confine=False",
-            ) from error
 
     def _start(self, nothing_fd: int) -> int:
         told, tell = os.pipe()  # closed by a successful exec; else it carries the reason
@@ -204,6 +194,22 @@ def _make_job_folder(plan: KernelPlan) -> None:
     folder = Path(plan.job_folder)
     folder.mkdir(0o700)
     (folder / JOB_FILE_NAME).write_text(plan.job_text, encoding="ascii")
+
+
+def _confining(step: Callable[[], None]) -> None:
+    """Take a step of the confinement, and refuse to go on without it.
+
+    Raises:
+        GuestError: The step was not permitted.
+    """
+    try:
+        step()
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        raise GuestError(
+            f"cannot confine root's guest{where}: {error.strerror}; it could write to the whole machine",
+            hint="start it as an ordinary user (it needs no rights at all), or with confine=False",
+        ) from error
 
 
 def _wait_for_any(*descriptors: int) -> frozenset[int]:

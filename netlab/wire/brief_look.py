@@ -18,6 +18,7 @@ from collections.abc import Callable
 __all__ = ["BriefLook"]
 
 MAX_MISSES = 16
+NEW_START_MISSES = 8
 SKIPS_PER_LOOK = 512
 
 
@@ -55,7 +56,9 @@ class BriefLook:
                 self._misses = min(self._misses + 1, MAX_MISSES)
                 return is_there
             if is_there:
-                self._misses = max(self._misses - 1, 0)
+                # A hit after having given up is a new start, not a last chance.
+                had_given_up = self._misses >= MAX_MISSES
+                self._misses = NEW_START_MISSES if had_given_up else max(self._misses - 1, 0)
                 return True
 
     def _is_due(self) -> bool:

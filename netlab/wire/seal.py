@@ -52,8 +52,8 @@ SEAL_BYTES = HEADER_BYTES + TAG_BYTES
 WINDOW_FRAMES = 2048
 """How far behind the newest frame a datagram may still arrive: 4 s at 500 Hz."""
 FRAME_LIMIT = 1 << 32
-"""Frames one key may seal: 99 days at 500 Hz. 2^32 frames of 60 kB stay 2^33 times below an even chance of
-telling the cipher from a random function (2^44 blocks of 2^128)."""
+"""Frames one key may seal: 99 days at 500 Hz. 2^32 frames of 60 kB are 2^44 blocks, which leaves whoever would
+tell the cipher from chance an advantage of about 2^-41."""
 
 _NONCE_START = 5
 _WINDOW_MASK = (1 << WINDOW_FRAMES) - 1

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from guest_driver import Driver
+
+import netlab
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's guest has that user's rights alone")
 
@@ -91,3 +95,52 @@ def test_without_confinement_root_is_root(driver: Driver, tmp_path: Path) -> Non
         assert place.exists()
     finally:
         place.unlink(missing_ok=True)
+
+
+def test_root_without_the_right_to_confine_is_refused(driver: Driver, tmp_path: Path) -> None:
+    command = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all", *driver.command("touch", "made")]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "GuestError: cannot confine root's guest: Operation not permitted" in result.stderr
+    assert "HINT start it as an ordinary user" in result.stderr
+    assert not (tmp_path / "made").exists()
+
+
+OLD_KERNEL = """
+import errno, os, sys
+sys.path.insert(0, sys.argv[1])
+from netlab.namespaces import syscalls
+from netlab.namespaces.guest import confinement, kernel_calls
+
+def refuse(*arguments):
+    raise OSError(errno.ENOSYS, "Function not implemented")
+
+kernel_calls.detach_copy = kernel_calls.set_mount_attributes = refuse
+syscalls.unshare(syscalls.CLONE_NEWPID)
+if os.fork() == 0:
+    confinement.confine([sys.argv[2]])
+    confinement.drop_capabilities()
+    for place in (sys.argv[2], "/etc", "/dev/shm", "/sys/fs/cgroup"):
+        try:
+            os.close(os.open(place + "/netlab-must-not-be", os.O_CREAT | os.O_WRONLY))
+            print("wrote", flush=True)
+        except OSError as error:
+            print(errno.errorcode[error.errno], flush=True)
+    for path in ("/dev/null", "/dev/zero", "/proc/2", "/proc/1/comm"):
+        try:
+            os.close(os.open(path, os.O_RDONLY))
+            print("opened", flush=True)
+        except OSError as error:
+            print(errno.errorcode[error.errno], flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_a_host_without_the_newer_mount_calls_is_confined_as_well(tmp_path: Path) -> None:
+    root = str(Path(netlab.__file__).parents[1])
+    result = subprocess.run(
+        [sys.executable, "-c", OLD_KERNEL, root, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split()[:4] == ["wrote", "EROFS", "EROFS", "EROFS"], result.stderr
+    assert result.stdout.split()[4:] == ["opened", "EACCES", "ENOENT", "opened"]

@@ -182,6 +182,14 @@ def test_a_horizon_out_of_range(horizon):
         Remote(TASK, Echo(), None, horizon)
 
 
+@pytest.mark.parametrize("stride", [1, 2, 7])
+def test_what_is_past_is_forgotten(stride):
+    remote = Remote(TASK, Always(), None, 5, RUN)
+    for tick in range(0, 2000, stride):
+        remote.receive(see(tick))
+        assert len(remote._decided) <= 6
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(

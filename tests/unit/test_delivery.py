@@ -56,6 +56,7 @@ def test_the_same_seed_gives_the_same_numbers():
     assert delivered_moments(link, 50.0, seed=7) != delivered_moments(link, 50.0, seed=8)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 5), st.floats(0, 1), st.booleans()), min_size=1, max_size=40))
 def test_the_running_maximum_is_a_queue_served_packet_by_packet(packets):
     ready = np.array([index * 0.5 + delay for index, (delay, _, _) in enumerate(packets)])

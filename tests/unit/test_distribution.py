@@ -41,6 +41,7 @@ def grid_ns(law: DelayLaw) -> float:
     return law.to_kernel(as_table=True).jitter_ns / 8192
 
 
+@settings(deadline=None)
 @given(st.integers(-(2**40), 2**40), st.integers(0, 2**31 - 1), st.lists(st.integers(-32768, 32767), min_size=1))
 def test_vectorised_formula_is_the_kernels(latency, jitter, entries):
     got = kernel_delays_ns(latency, jitter, tuple(entries))
@@ -209,6 +210,7 @@ def test_no_delay_is_ever_negative_and_order_is_kept(delay_s, jitter_s, law):
     assert np.abs(delays - wanted_ns).max() <= jitter_ns / 8192 + 4.5
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0.0, 3e9), min_size=2, max_size=50))
 def test_any_delays_are_scaled_without_overflow(delays):
     delays_ns = np.sort(np.array(delays))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +29,7 @@ def test_frames_survive_any_cut(frames: list[tuple[FrameKind, bytes]], cuts: lis
     data = b"".join(encode_frame(kind, payload) for kind, payload in frames)
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     reader = FrameReader()
-    found = [frame for a, b in zip(edges, edges[1:], strict=False) for frame in reader.feed(data[a:b])]
+    found = [frame for a, b in itertools.pairwise(edges) for frame in reader.feed(data[a:b])]
     assert found == [Frame(kind, payload) for kind, payload in frames]
 
 

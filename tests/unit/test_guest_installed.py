@@ -28,7 +28,8 @@ DIGEST = "0" * 64
 
 def manifest(**changes: object) -> Manifest:
     whole: dict[str, object] = {
-        "format": 1, "release": "7.2.7", "sha256": DIGEST, "time_travel": False, "patched": True, "kernel": "linux",
+        "format": 1, "release": "7.2.7", "sha256": DIGEST, "time_travel": False, "patched": True,
+        "kernel": "linux",
         "modules": ("modules/veth.ko",),
         "files": {name: FileRecord(sha256=DIGEST, bytes=1) for name in ("linux", "modules/veth.ko")},
     }  # fmt: skip

@@ -46,8 +46,8 @@ def test_what_is_no_job_is_refused(text: str) -> None:
 
 def test_a_plan_survives_the_way_to_the_supervisor() -> None:
     plan = KernelPlan(
-        argv=("/cache/linux", "rw"), env={"TMPDIR": "/dev/shm"}, folder="/cache", job_folder="/tmp/job", job_text="{}",
-        descriptors=(5, 6), log_fd=5, cpus=(1, 0), confine=True, writable=("/tmp",),
+        argv=("/cache/linux", "rw"), env={"TMPDIR": "/dev/shm"}, folder="/cache", job_folder="/tmp/job",
+        job_text="{}", descriptors=(5, 6), log_fd=5, cpus=(1, 0), confine=True, writable=("/tmp",),
     )  # fmt: skip
     data = plan.encode()
     assert int.from_bytes(data[:4], "little") == len(data) - 4

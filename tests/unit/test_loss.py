@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from link_strategies import chains, positive_ratios, refused
 
@@ -91,6 +91,7 @@ def test_the_kernel_gets_survival_in_bad_and_loss_in_good():
     assert GilbertElliott(p=0.1, r=1.0).to_kernel().h == 0
 
 
+@settings(deadline=None)
 @given(st.floats(0.001, 0.999), st.floats(1.0, 1e6))
 def test_from_mean_has_the_mean_and_the_burst(loss, burst):
     try:
@@ -103,6 +104,7 @@ def test_from_mean_has_the_mean_and_the_burst(loss, burst):
     assert chain.burst_packets == pytest.approx(burst, rel=1e-9)
 
 
+@settings(deadline=None)
 @given(st.floats(0.01, 0.3), st.floats(0.01, 0.3), st.floats(1.0, 1000.0), st.floats(1.0, 1000.0))
 def test_rescaling_keeps_the_process_in_time(p, r, fitted_hz, flow_hz):
     chain = GilbertElliott(p=p, r=r)
@@ -123,6 +125,7 @@ def test_rescaling_an_alternating_chain_is_refused():
     assert "above 1" in str(refused(GilbertElliott(p=0.9, r=0.9).at_packet_rate, 100.0, 20.0))
 
 
+@settings(deadline=None)
 @given(chains)
 def test_kernel_numbers_are_u32_and_sums_do_not_overflow(chain):
     state = chain.to_kernel()
@@ -136,6 +139,7 @@ def test_kernel_numbers_are_u32_and_sums_do_not_overflow(chain):
     assert chain.burst_packets >= 1.0
 
 
+@settings(deadline=None)
 @given(positive_ratios)
 def test_a_ratio_above_zero_stays_above_zero(ratio):
     assert 1 <= ratio_to_u32(ratio) <= U32_MAX

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from link_strategies import refused
 
@@ -161,6 +161,7 @@ def test_an_unknown_name_lists_what_may_be_written():
         assert words in hint
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_a_link_or_refused(text):
     try:
@@ -170,6 +171,7 @@ def test_any_text_is_a_link_or_refused(text):
     assert isinstance(pair, ProfilePair)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["delay", "loss", "loss.p", "slot.delay", "rate", "x"]), st.text(max_size=6))

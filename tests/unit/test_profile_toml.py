@@ -92,6 +92,7 @@ def test_the_golden_file_says_what_it_seems_to():
     assert third.loss == FourState(p13=0.02, p31=0.25, p32=0.1, p14=0.005, p23=0.5)
 
 
+@settings(deadline=None)
 @given(profiles())
 def test_a_profile_reads_back(profile):
     text = "\n".join(write_link(profile))
@@ -252,6 +253,7 @@ def test_an_unwritable_folder_is_named_and_nothing_is_left(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["folder.toml"]
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text):
     try:

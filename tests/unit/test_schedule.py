@@ -131,6 +131,7 @@ def test_the_rule_holds_for_four_states_and_for_a_loop_of_one_step():
     Schedule((Step(0.0, four),), 3.21, True, 50.0)
 
 
+@settings(deadline=None)
 @given(st.floats(1.0, 100.0), st.floats(1.0, 1000.0))
 def test_the_border_is_twenty_mean_bursts(burst, rate_hz):
     profile = LinkProfile(loss=GilbertElliott.from_mean(0.01, burst))

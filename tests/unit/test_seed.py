@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netlab.errors import ProfileError
@@ -27,6 +27,7 @@ def test_seed_is_what_sha256sum_says(arguments, seed):
     assert link_seed(*arguments) == seed
 
 
+@settings(deadline=None)
 @given(
     st.integers(0, 2**64 - 1), st.text(max_size=20), st.sampled_from(["forward", "back"]), st.integers(0, 10**6)
 )

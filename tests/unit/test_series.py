@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from link_strategies import refused
 
@@ -107,6 +107,7 @@ def test_size_is_bounded(tmp_path, monkeypatch):
     assert "is larger than" in str(wrong(tmp_path, b"1\n" * 4))
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "any.dat"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netlab import units
@@ -98,26 +98,31 @@ def test_size_is_whole_and_bounded(text, rule):
         units.parse_size_bytes(text)
 
 
+@settings(deadline=None)
 @given(finite)
 def test_duration_round_trip(value):
     assert units.parse_duration_s(units.format_duration(value)) == value
 
 
+@settings(deadline=None)
 @given(finite)
 def test_rate_round_trip(value):
     assert units.parse_rate_bps(units.format_rate(value)) == value
 
 
+@settings(deadline=None)
 @given(st.floats(0.0, 1.0))
 def test_ratio_round_trip(value):
     assert units.parse_ratio(units.format_ratio(value)) == value
 
 
+@settings(deadline=None)
 @given(st.integers(-(2**62), 2**62))
 def test_size_round_trip(value):
     assert units.parse_size_bytes(units.format_size(value)) == value
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**15), st.sampled_from(["ns", "us", "ms", "s", "min", "h"]))
 def test_parsing_rounds_once(number, unit):
     exact = number * {"ns": Fraction(1, 10**9), "us": Fraction(1, 10**6), "ms": Fraction(1, 1000)}.get(
@@ -149,6 +154,7 @@ def test_what_is_not_finite_is_not_written(value):
         units.format_duration(value)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_is_read_or_refused(text):
     for parse in PARSERS:
