@@ -49,7 +49,10 @@ __all__ = ["keeper_command"]
 _GO_TIMEOUT_MS = 10_000
 _ERRNO = struct.Struct("=i")
 _VIRTUAL = MS_NOSUID | MS_NODEV | MS_NOEXEC
-_BOOT = "import sys; sys.path.append(sys.argv[1]); from netlab.namespaces.keeper import run; run(int(sys.argv[2]))"
+_BOOT = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path.append(sys.argv[1]); "
+    "from netlab.namespaces.keeper import run; run(int(sys.argv[2]))"
+)
 
 
 def keeper_command(socket_fd: int) -> list[str]:
@@ -85,22 +88,22 @@ class Keeper:
         deaths, bell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._poll.register(self._link, select.POLLIN)
         self._poll.register(deaths, select.POLLIN)
         while True:
-            for fd, _ in self._poll.poll():
-                if fd == self._link.fileno():
-                    frame = receive_frame(self._link)
-                    if frame is None:
-                        return
-                    self._obey(frame[0], frame[1])
-                elif fd == deaths:
-                    with contextlib.suppress(BlockingIOError):
-                        os.read(deaths, 4096)
-                    self._bury()
-                else:
-                    self._settle(fd)
+            ready = {fd for fd, _ in self._poll.poll()}
+            # In this order: a request opens descriptors, and no number in ``ready`` is free for it yet; a
+            # burial settles the start of who has died, so it comes when the other starts are settled.
+            if self._link.fileno() in ready:
+                frame = receive_frame(self._link)
+                if frame is None:
+                    return
+                self._obey(frame[0], frame[1])
+            for child in [child for child in self._children.values() if child.report_fd in ready]:
+                self._settle(child)
+            if deaths in ready:
+                os.read(deaths, 4096)
+                self._bury()
 
     def _obey(self, request: dict[str, Any], descriptors: list[int]) -> None:
         if request["do"] == "start":
@@ -128,13 +131,14 @@ class Keeper:
         self._children[pid] = child
         self._poll.register(report, select.POLLIN)
 
-    def _settle(self, report_fd: int) -> None:
+    def _settle(self, child: _Child) -> None:
         """Read how a start went: end of file is the program's exec, else an error number and where."""
-        child = next(child for child in self._children.values() if child.report_fd == report_fd)
+        report_fd, child.report_fd = child.report_fd, None
+        if report_fd is None:
+            return
         report = os.read(report_fd, 4096)
         self._poll.unregister(report_fd)
         os.close(report_fd)
-        child.report_fd = None
         if report:
             number = _ERRNO.unpack_from(report)[0]
             stage = report[_ERRNO.size :].decode("latin-1")
@@ -153,10 +157,8 @@ class Keeper:
             if dead is None:
                 return
             child = self._children.pop(dead.si_pid, None)
-            if child is not None and child.report_fd is not None:
-                self._children[dead.si_pid] = child
-                self._settle(child.report_fd)
-                del self._children[dead.si_pid]
+            if child is not None:
+                self._settle(child)
             if child is not None and child.sweep:
                 # Before the burial, as long as the number of its group cannot be another's.
                 with contextlib.suppress(ProcessLookupError):

@@ -225,7 +225,10 @@ class PidSpace:
         while True:
             for key, _ in self._selector.select():
                 if key.data is None:
-                    frame = receive_frame(self._link)
+                    try:
+                        frame = receive_frame(self._link)
+                    except ConnectionResetError:  # it died with a request of ours unread
+                        return
                     if frame is None:
                         return
                     self._take(frame[0], frame[2])

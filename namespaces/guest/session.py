@@ -146,14 +146,23 @@ class GuestSession:
             self._hear_log()
         if self._control is not None and ready.get(self._control.fileno()):
             self._hear_guest(ready[self._control.fileno()])
-        if self._stdin is not None and ready.get(self._stdin):
+        # One descriptor may be input and output at once (a terminal, a socket): look at what it is ready for.
+        if self._stdin is not None and ready.get(self._stdin, 0) & ~select.POLLOUT and self._may_send_input:
             self._send_input(self._stdin)
         for number, relay in self._outputs.items():
             if relay.source is not None and ready.get(relay.source):
                 relay.fill()
-            if relay.sink is not None and relay.pending and ready.get(relay.sink) and not relay.drain():
-                self._send(FrameKind.CLOSED, bytes((number,)))
+            if relay.wants_room and ready.get(relay.sink or 0, 0) & ~select.POLLIN:
+                self._print(number, relay)
         self._flush()
+
+    def _print(self, stream: int, relay: Relay) -> None:
+        try:
+            if not relay.drain():
+                self._send(FrameKind.CLOSED, bytes((stream,)))
+        except OSError as error:
+            name = {1: "output", 2: "errors"}[stream]
+            raise GuestError(f"guest: its {name} cannot be written: {error.strerror}") from error
 
     def _interests(self) -> dict[int, int]:
         """Return what to poll for."""
@@ -230,8 +239,12 @@ class GuestSession:
         assert self._control is not None
         data = b""
         if ready & select.POLLIN:
-            with contextlib.suppress(ConnectionResetError):
+            try:
                 data = self._control.recv(65536)
+            except BlockingIOError:
+                return
+            except ConnectionResetError:
+                data = b""
         elif not ready & (select.POLLHUP | select.POLLERR):
             return
         if not data:

@@ -27,7 +27,6 @@ import shutil
 import signal
 import socket
 import struct
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -208,7 +207,7 @@ def _confining(step: Callable[[], None]) -> None:
         where = f" ({error.filename})" if error.filename else ""
         raise GuestError(
             f"cannot confine root's guest{where}: {error.strerror}; it could write to the whole machine",
-            hint="start it as an ordinary user (it needs no rights at all), or with confine=False",
+            hint="start it as an ordinary user (it needs no rights), or unconfined (confine=False)",
         ) from error
 
 
@@ -254,7 +253,3 @@ def _report_failure(link: socket.socket, error: OSError | NetlabError) -> None:
 def _report(link: socket.socket, event: str, **facts: object) -> None:
     with contextlib.suppress(OSError):  # the launcher is gone: nobody to tell
         link.sendall(encode_event(event, **facts))
-
-
-if __name__ == "__main__":
-    sys.exit("run by entry.py")

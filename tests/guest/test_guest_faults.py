@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -149,3 +150,22 @@ def test_a_full_temporary_folder_is_told(driver: Driver, tmp_path: Path) -> None
     )
     assert b"GuestError" in result.stderr
     assert b"No space left" in result.stderr
+
+
+def test_output_that_cannot_be_written_is_told(driver: Driver) -> None:
+    with (
+        Path("/dev/full").open("wb") as full,
+        pytest.raises(GuestError, match="output cannot be written: No space"),
+    ):
+        run_in_guest(["echo", "hi"], kernel=driver.kernel, stdout=full.fileno(), timeout_s=60)
+
+
+def test_one_descriptor_can_be_all_three_streams(driver: Driver) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(b"question\n")
+        ours.shutdown(socket.SHUT_WR)
+        fd = theirs.fileno()
+        program = ["sh", "-c", "cat; echo answer; echo complaint >&2"]
+        assert run_in_guest(program, kernel=driver.kernel, stdin=fd, stdout=fd, stderr=fd, timeout_s=60) == 0
+        assert ours.recv(100) == b"question\nanswer\ncomplaint\n"

@@ -1,6 +1,6 @@
 """Kills running labs at random moments and tells what they left; a program of its own for test_kill.py.
 
-Usage: killed_lab.py KILLS SEED LONGEST_LIFE_S [PROFILE]. Forks a child for each lab, so that importing netlab is paid for once.
+Usage: killed_lab.py KILLS SEED [PROFILE]. Forks a child for each lab, so that importing netlab is paid for once.
 """
 
 from __future__ import annotations
@@ -36,6 +36,27 @@ def live(token: str, report_fd: int, profile: str | None) -> None:
                 host.start(["sh", "-c", FAMILY])
             os.write(report_fd, b"up\n")
             time.sleep(0.1)
+
+
+def time_to_up_s(profile: str | None) -> float:
+    """Return how long this machine takes until a first lab is up."""
+    read_fd, write_fd = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            live("warm-up", write_fd, profile)
+        finally:
+            os._exit(1)
+    os.close(write_fd)
+    began_s = time.monotonic()
+    reported = b""
+    while b"up" not in reported:
+        reported += os.read(read_fd, 4096)
+    took_s = time.monotonic() - began_s
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(read_fd)
+    return took_s
 
 
 def left(token: str, inodes: set[int]) -> list[str]:
@@ -104,10 +125,11 @@ def one_kill(number: int, life_s: float, profile: str | None) -> dict[str, objec
 
 
 if __name__ == "__main__":
-    kills, seed, longest_s = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-    profile = sys.argv[4] if len(sys.argv) > 4 else None
+    kills, seed = int(sys.argv[1]), int(sys.argv[2])
+    profile = sys.argv[3] if len(sys.argv) > 3 else None
     chance = random.Random(seed)
     set_subreaper()
     if profile:
         kernel_features()  # probed once, before the first fork
+    longest_s = 3.0 * time_to_up_s(profile)  # making, running and closing all get their share
     print(json.dumps([one_kill(n, chance.uniform(0.0, longest_s), profile) for n in range(kills)]))
