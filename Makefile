@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt
+# Inside a guest no bytecode is written (its file times cannot be trusted), so it is written here.
+COMPILE := $(BIN)/python -m compileall -q netlab namespaces traces agents envs
 
 .PHONY: demo test lint types imports check bench clean
 
@@ -35,11 +37,13 @@ $(BIN)/python:
 $(VENV)/.core-installed: setup.cfg constraints.txt | $(BIN)/python
 	@echo "installing netlab into $(VENV)"
 	@$(PIP) -e .
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.test-installed: setup.cfg constraints.txt | $(BIN)/python
 	@echo "installing netlab and what its tests need into $(VENV)"
 	@$(PIP) -e '.[test,dev]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/.core-installed
 
 clean:

@@ -78,9 +78,7 @@ def _write_ready(path: str, address: Address) -> None:
         draft.write_text(f"{address}\n")
         draft.replace(path)
     except OSError as error:
-        raise SpecError(
-            f"{path}: {error.strerror}", key="ready_path", hint="name a file you may write"
-        ) from error
+        raise SpecError(f"{path}: {error.strerror}", key="ready_path", hint="name a file you may write") from error
 
 
 @contextlib.contextmanager

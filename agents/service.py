@@ -142,9 +142,7 @@ class AgentService:
             remote = Remote(hello.task, policy, predictor, hello.horizon_ticks, hello.run)
         except SpecError as error:
             self._counters.sessions_refused += 1
-            self._end(
-                session, f"policy {self._recipe.name!r} does not serve this edge: {error}", refused=True
-            )
+            self._end(session, f"policy {self._recipe.name!r} does not serve this edge: {error}", refused=True)
             return
         self._remotes[session] = remote
         self._counters.sessions_opened += 1

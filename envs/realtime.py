@@ -9,12 +9,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import os
 from collections.abc import Iterator
 
 __all__ = ["collect_garbage", "realtime_process"]
 
 _PR_SET_TIMERSLACK = 29
 _PR_GET_TIMERSLACK = 30
+
+_NICENESS = -10
 
 
 @contextlib.contextmanager
@@ -28,9 +31,13 @@ def realtime_process() -> Iterator[None]:
     gc.collect()
     gc.freeze()
     gc.disable()
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, min(niceness, _NICENESS))
     try:
         yield
     finally:
+        os.setpriority(os.PRIO_PROCESS, 0, niceness)
         gc.unfreeze()
         if was_collecting:
             gc.enable()

@@ -55,6 +55,7 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         wait_s: How long to wait for the agent before the first episode.
         require_connection: Whether to give up then; else the run begins without it.
         start_path: Begin when this file appears, the agent being there; empty to begin at once.
+        start_delay_s: Wait so long after that, so that several need not tick in the same instant.
         tick_log: File for one line of JSON a tick; empty for none.
     """
 
@@ -72,6 +73,7 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     wait_s: float = 10.0
     require_connection: bool = True
     start_path: str = ""
+    start_delay_s: float = 0.0
     tick_log: str = ""
 
 
@@ -96,8 +98,6 @@ def run_env_service(
     """
     if config.episodes < 1:
         raise SpecError(f"{config.episodes}: must be at least 1", key="episodes")
-    key = Key.read(config.key_path) if config.key_path else None
-    address = Address.parse(config.address)
     with contextlib.ExitStack() as stack:
         task = make_task(config.task, config.rate_hz)
         stack.callback(task.close)
@@ -107,22 +107,30 @@ def run_env_service(
             _make_fallback(config, task.description, make_local_policy),
             run=secrets.randbits(64),
         )
-        dialer = Dialer(address, key, _say_hello(task, edge), config.transport)
-        service = EnvService(
-            task,
-            Uplink(dialer),
-            edge,
-            RealTimeLoop(config.rate_hz),
-            episodes=config.episodes,
-            seed=config.seed,
-            wait_s=config.wait_s,
-            require_connection=config.require_connection,
-            may_start=Path(config.start_path).exists if config.start_path else lambda: True,
-            progress=progress,
-            tick_log=TickLog(config.tick_log) if config.tick_log else None,
-        )
+        service = _make_service(config, task, edge, progress)
         stack.enter_context(_stop_on_signals(service))
         return service.run()
+
+
+def _make_service(
+    config: EnvConfig, task: Task, edge: Edge, progress: Callable[[Progress], None] | None
+) -> EnvService:
+    key = Key.read(config.key_path) if config.key_path else None
+    dialer = Dialer(Address.parse(config.address), key, _say_hello(task, edge), config.transport)
+    return EnvService(
+        task,
+        Uplink(dialer),
+        edge,
+        RealTimeLoop(config.rate_hz),
+        episodes=config.episodes,
+        seed=config.seed,
+        wait_s=config.wait_s,
+        require_connection=config.require_connection,
+        may_start=Path(config.start_path).exists if config.start_path else lambda: True,
+        start_delay_s=config.start_delay_s,
+        progress=progress,
+        tick_log=TickLog(config.tick_log) if config.tick_log else None,
+    )
 
 
 def _say_hello(task: Task, edge: Edge) -> Hello:

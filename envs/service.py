@@ -72,6 +72,7 @@ class EnvService:
         require_connection: Whether to give up when there is none by then; else the run begins without.
         may_start: Asked until it says so, once the agent is there: services that are started together begin
             together.
+        start_delay_s: How long to wait then, so that their ticks need not fall on the same instant.
         progress: Called when all is ready, then about once a second and after each episode; within a tick, so
             it must return at once.
         tick_log: Where to write each tick, if anywhere; the service closes it.
@@ -89,6 +90,7 @@ class EnvService:
         wait_s: float = 10.0,
         require_connection: bool = True,
         may_start: Callable[[], bool] = lambda: True,
+        start_delay_s: float = 0.0,
         progress: Callable[[Progress], None] | None = None,
         tick_log: TickLog | None = None,
     ) -> None:
@@ -101,6 +103,7 @@ class EnvService:
         self._wait_s = wait_s
         self._require_connection = require_connection
         self._may_start = may_start
+        self._start_delay_s = start_delay_s
         self._progress = progress
         self._progress_ticks = max(1, round(loop.rate_hz))
         self._tick_log = tick_log
@@ -154,6 +157,7 @@ class EnvService:
         while not (self._stopped_by or self._may_start()):
             self._uplink.keep_up()
             self._loop.clock.sleep_ns(_START_SLICE_NS)
+        self._loop.clock.sleep_ns(round(self._start_delay_s * 1e9))
 
     def _play_episode(self, episode: int) -> bool:
         """Play one episode; return whether it came to its end. The loop then stands at the next tick."""

@@ -47,8 +47,8 @@ class Engine(Protocol):
     elsewhere: bool
     reason: str
 
-    def rerun(self, arguments: Sequence[str]) -> int:
-        """Run ``netlab ARGUMENTS`` there; return its exit status."""
+    def rerun(self, arguments: Sequence[str], *, reads_stdin: bool) -> int:
+        """Run ``netlab ARGUMENTS`` there, with our stdin if it reads that; return its exit status."""
         ...
 
 
@@ -60,7 +60,7 @@ class HostEngine:
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
-    def rerun(self, arguments: Sequence[str]) -> int:
+    def rerun(self, arguments: Sequence[str], *, reads_stdin: bool) -> int:
         """Never called: the command already runs where it should."""
         raise AssertionError("a command on the host's kernel is not run again")
 
@@ -74,12 +74,14 @@ class GuestEngine:
         self.kernel = kernel
         self.reason = reason
 
-    def rerun(self, arguments: Sequence[str]) -> int:
+    def rerun(self, arguments: Sequence[str], *, reads_stdin: bool) -> int:
         """Run ``netlab ARGUMENTS`` in the guest; return its exit status."""
         from netlab.namespaces.guest.launcher import run_in_guest
 
         # Inside, choose_engine sees NETLAB_GUEST and stays where it is, so the arguments need no rewriting.
-        return run_in_guest([sys.executable, "-m", "netlab", *arguments], kernel=self.kernel)
+        return run_in_guest(
+            [sys.executable, "-m", "netlab", *arguments], kernel=self.kernel, stdin=0 if reads_stdin else None
+        )
 
 
 def inside_guest() -> str | None:

@@ -101,6 +101,7 @@ class Share(Struct, frozen=True, kw_only=True):
     episodes: int
     seed: int
     label: str
+    start_delay_s: float = 0.0
 
 
 class ShareResult(Struct, frozen=True, kw_only=True):
@@ -192,6 +193,12 @@ def _run_all(experiment: Experiment, shares: Sequence[Share], key_file: Path, wa
 
 
 def _run_round(experiment: Experiment, shares: Sequence[Share], key_file: Path, watch: Watch) -> list[ShareResult]:
+    # Spread over one tick: labs on one machine must not all want its CPU in the same instant.
+    period_s = 1.0 / experiment.rate_hz
+    shares = [
+        msgspec.structs.replace(share, start_delay_s=period_s * number / len(shares))
+        for number, share in enumerate(shares)
+    ]
     gate = StartGate(key_file.parent / f"start-{shares[0].label}", len(shares))
     with ThreadPoolExecutor(max_workers=len(shares), thread_name_prefix="netlab-lab") as pool:
         futures = [pool.submit(_run_share, experiment, share, key_file, watch, gate) for share in shares]
@@ -289,6 +296,7 @@ def _env_command(
         "--seed", share.seed,
         "--wait", f"{_START_BUDGET_S}s",
         "--start-when", start_path,
+        "--start-delay", f"{share.start_delay_s}s",
         "--output", folder / _RESULT,
         "--progress-file", folder / _PROGRESS,
     )  # fmt: skip

@@ -20,6 +20,7 @@ from __future__ import annotations
 import functools
 import os
 import secrets
+import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -92,6 +93,7 @@ class Lab:
         self._scheduled: list[tuple[Link, Direction, Track]] = []
         self._wire: Wire | None = None
         self._pids: PidSpace | None = None
+        self._pids_lock = threading.Lock()
         self._closers = Closers(f"lab {self.name}")
         self._open = False
         check_name(self.name, key="name")
@@ -315,8 +317,9 @@ class Lab:
 
     def _pid_space(self) -> PidSpace:
         self._require_open()
-        if self._pids is None:
-            self._pids = PidSpace.open(f"lab {self.name}")
-            self._closers.push("end the lab's keeper", self._pids.close)
-            self._closers.push("end the lab's processes", functools.partial(self._pids.end_processes, GRACE_S))
-        return self._pids
+        with self._pids_lock:  # hosts may be asked for programs from several threads
+            if self._pids is None:
+                self._pids = PidSpace.open(f"lab {self.name}")
+                self._closers.push("end the lab's keeper", self._pids.close)
+                self._closers.push("end the lab's processes", functools.partial(self._pids.end_processes, GRACE_S))
+            return self._pids

@@ -38,6 +38,7 @@ class NetlabCommand(click.Command):
     """A command that runs on this kernel unless ``--on guest`` asks for the guest's."""
 
     default_engine: ClassVar[str] = "host"
+    reads_stdin: ClassVar[bool] = False
     engine_help: ClassVar[str] = "Run on this machine's kernel or inside the guest kernel."
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -90,7 +91,7 @@ class NetlabCommand(click.Command):
             engine = choose_engine(wanted, say=lambda text: click.echo(f"netlab: {text}", err=True))
             ctx.meta["netlab.chosen"] = engine
             if engine.elsewhere:
-                ctx.exit(engine.rerun(sys.argv[1:]))
+                ctx.exit(engine.rerun(sys.argv[1:], reads_stdin=self.reads_stdin))
         return super().invoke(ctx)
 
 

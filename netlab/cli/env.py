@@ -98,6 +98,13 @@ def env() -> None:
     metavar="FILE",
     help="With the agent there, begin when FILE appears: so that several begin together.",
 )
+@click.option(
+    "--start-delay",
+    "start_delay_s",
+    type=DURATION,
+    default="0s",
+    help="Then wait this long, so that several need not tick in the same instant.",
+)
 @click.option("--tick-log", default="", type=click.Path(dir_okay=False), help="Write a line of JSON a tick.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the result document there.")
 @click.option(

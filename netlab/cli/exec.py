@@ -11,7 +11,13 @@ from netlab.cli.command import KernelCommand
 __all__ = ["exec_"]
 
 
-@click.command("exec", cls=KernelCommand, context_settings={"ignore_unknown_options": True})
+class ExecCommand(KernelCommand):
+    """Runs a program that may read what we are given."""
+
+    reads_stdin = True
+
+
+@click.command("exec", cls=ExecCommand, context_settings={"ignore_unknown_options": True})
 @click.option("--profile", required=True, help="Preset, TOML file or options such as delay=30ms,loss=2%.")
 @click.option(
     "--peer", metavar="COMMAND", help="What to run in the host at the far end; split into words, no shell."

@@ -92,9 +92,15 @@ def list_(as_json: bool) -> None:
     type=click.Path(exists=True, file_okay=False),
     help="A folder more that the guest may write to.",
 )
+@click.option("--confine/--no-confine", default=True, help="As root: let the guest write to few places alone.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
-    memory: int, timeout_s: float | None, cpu: int | None, writable: tuple[str, ...], command: tuple[str, ...]
+    memory: int,
+    timeout_s: float | None,
+    cpu: int | None,
+    writable: tuple[str, ...],
+    confine: bool,
+    command: tuple[str, ...],
 ) -> None:
     """Run COMMAND inside the guest kernel: same folder, environment, output, exit status.
 
@@ -118,5 +124,6 @@ def run(
             timeout_s=timeout_s,
             cpu=cpu,
             writable=writable,
+            confine=confine,
         )
     )

@@ -5,7 +5,6 @@ from netlab.control.counters import AgeSummary, EdgeCounters, RemoteCounters
 from netlab.control.edge import Edge, Play
 from netlab.control.fallback import Fallback, Hold, Local, Neutral, Source
 from netlab.control.histogram import Histogram
-from netlab.control.horizon import fit_horizon_ticks
 from netlab.control.policy import Persistence, Policy, Predictor
 from netlab.control.remote import Remote
 from netlab.control.values import Value, ValueCodec
@@ -31,5 +30,4 @@ __all__ = [
     "Source",
     "Value",
     "ValueCodec",
-    "fit_horizon_ticks",
 ]

@@ -15,7 +15,7 @@ out, it is D ticks after the observation that ends it.
 What the edge plays at k .. k+D-1, which prediction needs: the decision for that tick where there is one, else
 neutral. The observation already shows what earlier ticks did, missed ones included, so only these D matter.
 That the pending decisions arrive in time is an assumption: D copies leave for each, and a horizon that fits
-the link makes it true (``fit_horizon_ticks``). Where it was wrong, the next observation puts the state right.
+the link makes it true (``netlab.traces.horizon``). Where it was wrong, the next observation puts the state right.
 Assuming instead that what left less than a typical round trip ago is missed was tried: it never scored more,
 and much less with a pessimistic round trip.
 """

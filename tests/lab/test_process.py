@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,7 +67,9 @@ def test_no_descriptor_but_the_three_reaches_it(host: Host) -> None:
     spare = os.open("/dev/null", os.O_RDONLY)
     os.set_inheritable(spare, True)
     try:
-        listing = "import os; print(sorted(fd for fd in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/'+fd)))"
+        listing = (
+            "import os; print([fd for fd in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + fd)])"
+        )
         process = host.start([sys.executable, "-c", listing])
         assert process.wait(10) == 0
         assert process.last_lines() == "['0', '1', '2']"
@@ -229,6 +232,31 @@ def test_orphans_are_buried(host: Host) -> None:
 def test_many_at_once(host: Host) -> None:
     processes = [host.start(["sh", "-c", f"exit {number % 7}"]) for number in range(60)]
     assert [process.wait(20) for process in processes] == [number % 7 for number in range(60)]
+
+
+def test_failed_starts_do_no_harm(host: Host) -> None:
+    # The report of a failed start and the death of its process reach the keeper together, or one before the other.
+    for _ in range(150):
+        with pytest.raises(KernelError):
+            host.start(["nosuch-program"])
+    assert _shell(host, "ls -d /proc/[0-9]* | wc -l")[1] in ("3", "4", "5")
+
+
+def test_starts_from_many_threads(lab: Lab, host: Host) -> None:
+    statuses: list[tuple[int, int]] = []
+
+    def work(thread: int) -> None:
+        for number in range(15):
+            process = lab.hosts["far" if number % 2 else "edge"].start(["sh", "-c", f"exit {thread + number}"])
+            statuses.append((process.wait(20), thread + number))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(statuses) == 60
+    assert all(got == asked for got, asked in statuses)
 
 
 def test_lab_close_ends_everything_within_its_grace() -> None:

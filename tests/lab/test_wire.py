@@ -109,6 +109,28 @@ def _device_lines() -> list[str]:
     return Path("/proc/thread-self/net/dev").read_text().splitlines()
 
 
+def test_ping(hosts: tuple[Host, Host]) -> None:
+    edge, agent = hosts
+    with edge.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)) as raw:
+        raw.settimeout(2)
+        body = struct.pack("!HH", 77, 1) + b"ping" * 10
+        words = struct.unpack(f"!{len(body) // 2}H", body)
+        total = 0x0800 + sum(words)
+        checksum = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+        raw.sendto(struct.pack("!BBH", 8, 0, checksum) + body, (agent.address, 0))
+        reply = raw.recv(200)
+        assert (reply[20], reply[24:]) == (0, body)
+
+
+def test_fragments_of_a_large_datagram(hosts: tuple[Host, Host]) -> None:
+    edge, agent = hosts
+    data = os.urandom(60_000)
+    with _udp(edge) as one, _udp(agent, 7) as other:
+        one.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER: fragments are allowed
+        one.sendto(data, (agent.address, 7))
+        assert other.recv(65536) == data
+
+
 @pytest.mark.parametrize("upload", [True, False])
 def test_five_megabytes_of_tcp_arrive_intact(hosts: tuple[Host, Host], upload: bool) -> None:
     sender, receiver = hosts if upload else hosts[::-1]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netlab.control import Histogram, fit_horizon_ticks
+from netlab.control import Histogram
 
 values = st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**39)), min_size=1, max_size=200)
 
@@ -60,18 +60,3 @@ def test_an_empty_histogram_says_so():
     histogram = Histogram()
     assert (histogram.quantile(0.5), histogram.maximum, histogram.pairs()) == (-1, -1, [])
     assert math.isnan(histogram.mean)
-
-
-@pytest.mark.parametrize(
-    ("mean_s", "sd_s", "loss", "ticks"),
-    [
-        (0.002, 0.0, 0.0, 1),
-        (0.030, 0.010, 0.02, 4),
-        (0.080, 0.040, 0.10, 10),
-        (0.160, 0.0566, 0.10, 16),
-        (0.0, 0.0, 0.0, 1),
-    ],
-)
-def test_the_horizon_that_a_link_asks_for(mean_s, sd_s, loss, ticks):
-    """ethernet-clean, wifi-normal, wifi-degraded, wifi-degraded@oneway, no link at all; at 50 Hz."""
-    assert fit_horizon_ticks(mean_s, sd_s, loss, 50.0) == ticks

@@ -19,8 +19,8 @@ def arguments(**changes: object) -> tuple[str, ...]:
     given_: dict[str, object] = {
         "binary": "/cache/linux",
         "memory_bytes": 1 << 30,
-        "job_folder": "/tmp/job",
-        "init": ("/usr/bin/python3", "-IBS", "/lib/netlab/entry.py", "init", "/tmp/job"),
+        "job_folder": "/jobs/job",
+        "init": ("/usr/bin/python3", "-IBS", "/lib/netlab/entry.py", "init", "/jobs/job"),
         "log_fd": 5,
         "stdout_fd": 6,
         "stderr_fd": 7,
@@ -46,7 +46,7 @@ def test_what_is_no_job_is_refused(text: str) -> None:
 
 def test_a_plan_survives_the_way_to_the_supervisor() -> None:
     plan = KernelPlan(
-        argv=("/cache/linux", "rw"), env={"TMPDIR": "/dev/shm"}, folder="/cache", job_folder="/tmp/job",
+        argv=("/cache/linux", "rw"), env={"TMPDIR": "/dev/shm"}, folder="/cache", job_folder="/jobs/job",
         job_text="{}", descriptors=(5, 6), log_fd=5, cpus=(1, 0), confine=True, writable=("/tmp",),
     )  # fmt: skip
     data = plan.encode()
@@ -69,7 +69,7 @@ def test_the_consoles_and_the_memory_stand_on_the_command_line() -> None:
     assert line[0] == "/cache/linux"
     for expected in (
         "mem=1048576K", "con0=null,fd:5", "con1=null,fd:6", "con2=null,fd:7", "con3=fd:8,fd:8", "con=null",
-        "rootfstype=hostfs", "seccomp=on", "uml_dir=/tmp/job/", "init=/usr/bin/python3",
+        "rootfstype=hostfs", "seccomp=on", "uml_dir=/jobs/job/", "init=/usr/bin/python3",
     ):  # fmt: skip
         assert expected in line
     assert not any(argument.startswith("time-travel") for argument in line)  # real time alone in this version
@@ -77,7 +77,7 @@ def test_the_consoles_and_the_memory_stand_on_the_command_line() -> None:
 
 def test_what_follows_the_dashes_goes_to_pid_1() -> None:
     line = arguments()
-    assert line[line.index("--") + 1 :] == ("-IBS", "/lib/netlab/entry.py", "init", "/tmp/job")
+    assert line[line.index("--") + 1 :] == ("-IBS", "/lib/netlab/entry.py", "init", "/jobs/job")
 
 
 def test_paths_with_blanks_are_quoted_as_the_kernel_reads_them() -> None:
