@@ -6,9 +6,10 @@ Roof. Knows the shape of a result and how to show it; measures nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+
+from netlab.control.histogram import Histogram
 
 __all__ = ["CellResult", "ExperimentResult", "Milliseconds", "cell_table"]
 
@@ -23,19 +24,18 @@ class Milliseconds(Struct, frozen=True, kw_only=True):
     n: int
 
     @classmethod
-    def of_pairs(cls, pairs_us: Iterable[tuple[int, int]]) -> Milliseconds:
-        """Summarise pairs of a value in microseconds and how often it occurred."""
-        ordered = sorted(pairs_us)
-        n = sum(count for _, count in ordered)
+    def of(cls, durations_us: Histogram) -> Milliseconds:
+        """Summarise a histogram of microseconds."""
+        n = durations_us.count
         if not n:
             return cls(mean=None, sd=None, p50=None, p99=None, n=0)
-        mean = sum(value * count for value, count in ordered) / n
-        variance = sum((value - mean) ** 2 * count for value, count in ordered) / n
+        mean_us = durations_us.mean
+        variance = sum((value - mean_us) ** 2 * count for value, count in durations_us.pairs()) / n
         return cls(
-            mean=mean / 1e3,
+            mean=mean_us / 1e3,
             sd=math.sqrt(variance) / 1e3,
-            p50=_quantile(ordered, 0.50, n) / 1e3,
-            p99=_quantile(ordered, 0.99, n) / 1e3,
+            p50=durations_us.quantile(0.50) / 1e3,
+            p99=durations_us.quantile(0.99) / 1e3,
             n=n,
         )
 
@@ -142,8 +142,8 @@ class ExperimentResult(Struct, frozen=True, kw_only=True):
 def cell_table(result: ExperimentResult) -> list[tuple[str, ...]]:
     """Return the table people read: a heading row, then a row a cell; narrow enough for 80 columns.
 
-    ``expect`` is the round trip that the links are to deliver, p50/p99 the measured time from an observation
-    leaving to an action based on it arriving.
+    ``asked`` is the round trip as it was written, ``expect`` what the links are to deliver of it, ``found``
+    (and p50/p99) the measured time from an observation leaving to an action based on it arriving.
     """
     rows: list[tuple[str, ...]] = [
         (
@@ -152,6 +152,7 @@ def cell_table(result: ExperimentResult) -> list[tuple[str, ...]]:
             "return",
             "asked\nrtt ms",
             "expect\nrtt ms",
+            "found\nrtt ms",
             "p50/p99\nms",
             "action\nmisses",
             "late\nticks",
@@ -166,6 +167,7 @@ def cell_table(result: ExperimentResult) -> list[tuple[str, ...]]:
                 _plus_minus(cell.return_mean, cell.return_se),
                 _plus_minus(*cell.asked_round_trip_ms),
                 _plus_minus(*cell.expected_round_trip_ms),
+                _plus_minus(cell.latency_ms.mean, cell.latency_ms.sd),
                 f"{_number(cell.latency_ms.p50)}/{_number(cell.latency_ms.p99)}",
                 f"{cell.action_miss_ratio:.1%}",
                 f"{cell.deadline_miss_ratio:.2%}",
@@ -174,19 +176,10 @@ def cell_table(result: ExperimentResult) -> list[tuple[str, ...]]:
     return rows
 
 
-def _quantile(ordered: Sequence[tuple[int, int]], share: float, n: int) -> int:
-    passed = 0
-    for value, count in ordered:
-        passed += count
-        if passed >= share * n:
-            return value
-    return ordered[-1][0]
-
-
 def _plus_minus(mean: float | None, deviation: float | None) -> str:
     if mean is None:
         return "-"
-    return f"{mean:.0f}" if deviation is None else f"{mean:.0f}+-{deviation:.0f}"
+    return f"{mean:.0f}" if deviation is None else f"{mean:.0f}±{deviation:.0f}"
 
 
 def _number(value: float | None) -> str:

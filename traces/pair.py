@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from netlab.errors import ProfileError
 from netlab.traces.bound import bounded_ratio
+from netlab.traces.delivery import DelayMoments, delivered_delays_s
 
 if TYPE_CHECKING:
     from netlab.traces.profile import LinkProfile, Segment
@@ -77,6 +78,31 @@ class ProfilePair(Struct, frozen=True):
     def loss_ratio_mean(self) -> float:
         """Return the mean loss ratio of the worse direction."""
         return max(self.forward.loss_ratio_mean, self.back.loss_ratio_mean)
+
+    @property
+    def asked_round_trip(self) -> DelayMoments:
+        """Return the round trip as a person wrote it, where the law says ``delay +- jitter`` and clips.
+
+        That is a normal law's. Any other is asked for as its quantiles are.
+        """
+        profiles = [segment.profile for one in (self.forward, self.back) for segment in one.segments()]
+        if len(profiles) > 2 or any(profile.law != "normal" for profile in profiles):
+            return DelayMoments(self.round_trip_mean_s, self.round_trip_sd_s)
+        return DelayMoments(sum(one.delay_s for one in profiles), math.hypot(*(one.jitter_s for one in profiles)))
+
+    def delivered_round_trip(self, packet_rate_hz: float) -> DelayMoments:
+        """Return what the link is to deliver of that to a flow: clipped at zero, queued where ordered.
+
+        Steps of two schedules in step belong together, as in ``round_trip_sd_s``.
+        """
+        forward, back = (delivered_delays_s(one, packet_rate_hz) for one in (self.forward, self.back))
+        if not forward.size or not back.size:
+            raise ProfileError(f"{self.name}: the link delivers nothing")
+        mean_s = float(forward.mean() + back.mean())
+        if self._in_step and len(self.forward.segments()) > 1:
+            n = min(forward.size, back.size)
+            return DelayMoments(mean_s, float((forward[:n] + back[:n]).std()))
+        return DelayMoments(mean_s, math.hypot(float(forward.std()), float(back.std())))
 
     @property
     def round_trip_mean_s(self) -> float:

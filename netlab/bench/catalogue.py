@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from netlab.bench.figure import Figure
 
-__all__ = ["CATALOGUE", "Entry", "measure"]
+__all__ = ["CATALOGUE", "Entry", "measure", "not_measured"]
 
 Say = Callable[[str], None]
 
@@ -60,3 +60,8 @@ def measure(name: str, say: Say) -> Figure:
     figure = getattr(import_module(f"netlab.bench.{module}"), function)(say)
     assert isinstance(figure, Figure)
     return figure
+
+
+def not_measured(name: str, why: str) -> Figure:
+    """Return the figure of what could not be measured here: no value, and it does not hold."""
+    return Figure(name=name, value=None, unit="", target=CATALOGUE[name].about, holds=False, n=0, note=why)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-__all__ = ["Figure", "percentile", "spread_text"]
+__all__ = ["Figure", "spread_text"]
 
 
 class Figure(Struct, frozen=True, kw_only=True):
@@ -32,12 +32,6 @@ class Figure(Struct, frozen=True, kw_only=True):
     n: int
     spread: str = ""
     note: str = ""
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least ``share`` (0 .. 1) of the values do not exceed."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, max(0, -(-len(ordered) * share // 1).__int__() - 1))]
 
 
 def spread_text(values: Sequence[float], unit: str) -> str:

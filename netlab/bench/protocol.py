@@ -38,7 +38,8 @@ def protocol(say: Callable[[str], None]) -> Figure:
         holds=value > TARGET and len(scheduled.returns) >= 20,
         n=len(scheduled.returns),
         spread=f"{_text(scheduled)}, range {min(scheduled.returns):g}..{max(scheduled.returns):g}",
-        note=f"newest observation: hold {_text(hold)}, neutral {_text(neutral)}, linear feedback; "
+        note=f"newest observation: hold {_text(hold)} (docs/control.md, simulated: 41 +- 3; trained policies "
+        f"elsewhere 38), neutral {_text(neutral)} (254 +- 16; 246); "
         f"D = {scheduled.horizon_ticks}, {100 * scheduled.action_miss_ratio:.1f} % action misses, "
         f"{100 * scheduled.deadline_miss_ratio:.2f} % late ticks",
     )

@@ -7,11 +7,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from netlab.bench import ping_pong
-from netlab.bench.figure import Figure, percentile
+from netlab.bench.figure import Figure
+from netlab.engine import lab_key
 from netlab.lab import Lab
 from netlab.run_folder import run_folder
-from netlab.wire.key import Key
 
 __all__ = ["rtt_vs_socket"]
 
@@ -25,7 +27,7 @@ def rtt_vs_socket(say: Callable[[str], None]) -> Figure:
     """Measure both in the same two processes' hosts, in blocks, in turn, on a clean link."""
     with run_folder("rtt") as folder, Lab() as lab:
         key_file, found_file, ready = folder / "lab.key", folder / "found.json", folder / "ready"
-        Key.new().write(key_file)
+        lab_key().write(key_file)
         edge, agent = lab.add_host("edge"), lab.add_host("agent")
         lab.add_link(edge, agent)
         services = [
@@ -57,8 +59,10 @@ def _give_each_host_a_cpu(agent_pids: Sequence[int], edge_pid: int) -> str:
 
 
 def _figure(netlab_ns: list[int], bare_ns: list[int], frame_bytes: list[int], placed: str) -> Figure:
-    p50, p99 = (percentile(netlab_ns, share) / percentile(bare_ns, share) for share in (0.50, 0.99))
-    ours, bare = ([percentile(values, share) / 1e3 for share in (0.5, 0.99)] for values in (netlab_ns, bare_ns))
+    ours, bare = (
+        np.quantile(values, (0.50, 0.99), method="inverted_cdf") / 1e3 for values in (netlab_ns, bare_ns)
+    )
+    p50, p99 = (float(ratio) for ratio in ours / bare)
     return Figure(
         name="rtt-vs-socket",
         value=p50,

@@ -17,8 +17,8 @@ __all__ = ["demo"]
 _LEGEND = """\
 newest: the action for the newest observation, held until another comes.
 scheduled D: decided D ticks ahead on a predicted state, each played on its tick.
-expect: the round trip the links are to deliver (clipped at zero).  p50/p99:
-measured, from an observation leaving to an action based on it arriving."""
+asked: the round trip as written; expect: what the links deliver of it; found
+and p50/p99: measured, observation leaving to an action based on it arriving."""
 
 
 @click.command(cls=KernelCommand)
@@ -95,7 +95,7 @@ def _print(result: ExperimentResult) -> None:
     heading, *rows = cell_table(result)
     episodes = max(len(cell.returns) for cell in result.cells)
     table = Table(
-        title=f"{result.task} at {result.rate_hz:g} Hz: mean return +- standard error, {episodes} episodes",
+        title=f"{result.task} at {result.rate_hz:g} Hz: mean return ± standard error, {episodes} episodes",
         box=box.SIMPLE_HEAD,
         padding=0,
     )

@@ -12,7 +12,7 @@ from netlab import units
 __all__ = ["DURATION", "SIZE"]
 
 
-class Quantity(click.ParamType[float]):
+class Quantity(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 alone
     """A number with a unit."""
 
     def __init__(self, name: str, parse: Callable[[str], float]) -> None:

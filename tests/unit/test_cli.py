@@ -101,7 +101,8 @@ def test_profile_list_json_has_the_papers_networks() -> None:
     code, text, _ = run("profile", "list", "--json")
     assert code == 0
     by_name = {entry["name"]: entry for entry in json.loads(text)}
-    assert by_name["ethernet-clean"]["round_trip_mean_ms"] == pytest.approx(2.0)
+    assert by_name["ethernet-clean"]["asked_round_trip_ms"] == pytest.approx([2.0, 0.0])
+    assert by_name["wifi-degraded"]["asked_round_trip_ms"] == pytest.approx([80.0, 40.0])
     assert by_name["wifi-degraded"]["loss_ratio"] == pytest.approx(0.10)
     assert by_name["wifi-degraded"]["horizon_ticks_at_50_hz"] == 10
     assert by_name["measured"]["loss_ratio"] == 0.0

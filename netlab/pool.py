@@ -1,0 +1,64 @@
+"""pool_cell: what the labs of one cell add up to."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from netlab.control.histogram import Histogram
+from netlab.namespaces.player import PlayerCounts
+from netlab.report import CellResult, ChangeCounts, Milliseconds
+from netlab.share import ShareResult
+
+__all__ = ["pool_cell"]
+
+
+def pool_cell(results: Sequence[ShareResult]) -> CellResult:
+    """Pool the labs of one cell; all ran the same cell."""
+    share = results[0].share
+    runs = [result.run for result in results]
+    returns = tuple(value for run in runs for value in run.returns)
+    ticks = sum(run.counters.ticks for run in runs)
+    latency = Milliseconds.of(
+        Histogram.from_pairs(pair for run in runs for pair in run.latency.histogram_us or ())
+    )
+    ages = [run.ages for run in runs if run.ages.count]
+    changes = [result.changes for result in results if result.changes is not None]
+    return CellResult(
+        network=share.cell.network,
+        policy=share.cell.policy,
+        actuator=share.cell.actuator,
+        horizon_ticks=share.horizon_ticks,
+        fallback=share.cell.fallback,
+        seeds=tuple(result.share.seed for result in results),
+        returns=returns,
+        return_mean=statistics.fmean(returns) if returns else None,
+        return_se=statistics.stdev(returns) / math.sqrt(len(returns)) if len(returns) > 1 else None,
+        asked_round_trip_ms=_milliseconds(share.pair.asked_round_trip),
+        expected_round_trip_ms=_milliseconds(share.pair.delivered_round_trip(runs[0].rate_hz)),
+        latency_ms=latency,
+        answered_ratio=latency.n / ticks if ticks else 0.0,
+        age_p50_ticks=statistics.median(age.p50 for age in ages) if ages else None,
+        age_p99_ticks=max(age.p99 for age in ages) if ages else None,
+        ticks=ticks,
+        action_miss_ratio=sum(run.counters.missed for run in runs) / ticks if ticks else 0.0,
+        deadline_miss_ratio=sum(run.deadline_misses for run in runs) / ticks if ticks else 0.0,
+        skipped_ticks=sum(run.skipped_ticks for run in runs),
+        changes=_pool_changes(changes) if changes else None,
+    )
+
+
+def _milliseconds(moments: tuple[float, float]) -> tuple[float, float]:
+    mean_s, sd_s = moments
+    return 1e3 * mean_s, 1e3 * sd_s
+
+
+def _pool_changes(counts: Sequence[PlayerCounts]) -> ChangeCounts:
+    applied = sum(one.applied for one in counts)
+    return ChangeCounts(
+        applied=applied,
+        superseded=sum(one.superseded for one in counts),
+        late_mean_ms=1e3 * sum(one.late_mean_s * one.applied for one in counts) / max(applied, 1),
+        late_max_ms=1e3 * max(one.late_max_s for one in counts),
+    )
