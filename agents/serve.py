@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Literal
 
 from msgspec import Struct
@@ -16,6 +13,7 @@ from msgspec import Struct
 from netlab.agents.policy import find_policy
 from netlab.agents.service import AgentCounters, AgentService
 from netlab.errors import SpecError
+from netlab.stop_signals import stop_on_signals
 from netlab.wire.address import Address
 from netlab.wire.key import Key
 from netlab.wire.listener import Listener
@@ -46,6 +44,7 @@ def serve_agent(
     *,
     on_ready: Callable[[Address], None] = lambda address: None,
     report: Callable[[str], None] = lambda line: None,
+    verbose: bool = False,
 ) -> AgentCounters:
     """Serve until SIGTERM or Ctrl-C, then say goodbye to every edge and return what was done.
 
@@ -53,6 +52,7 @@ def serve_agent(
         config: What is asked for.
         on_ready: Told the bound address once edges may dial.
         report: Told each event worth a line.
+        verbose: Report the traceback of a policy that fails.
 
     Raises:
         SpecError: No such policy or address, or the ready file cannot be written.
@@ -63,8 +63,8 @@ def serve_agent(
     key = Key.read(config.key_path) if config.key_path else None
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(Listener(Address.parse(config.address), key, config.transport))
-        service = AgentService(listener, recipe, report)
-        stack.enter_context(_stop_on_signals(service))
+        service = AgentService(listener, recipe, report, verbose=verbose)
+        stack.enter_context(stop_on_signals(service.stop))
         if config.ready_path:
             _write_ready(config.ready_path, listener.address)
         on_ready(listener.address)
@@ -79,21 +79,3 @@ def _write_ready(path: str, address: Address) -> None:
         draft.replace(path)
     except OSError as error:
         raise SpecError(f"{path}: {error.strerror}", key="ready_path", hint="name a file you may write") from error
-
-
-@contextlib.contextmanager
-def _stop_on_signals(service: AgentService) -> Iterator[None]:
-    """Let SIGTERM and Ctrl-C end the service in order; only the main thread may ask for signals."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        service.stop(signal.Signals(number).name)
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

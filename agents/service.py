@@ -7,10 +7,14 @@
     Closed   -> forget the session
 
 Between the arrival of an observation and the sending of its answer stand only the remote and the wire.
+
+A policy is code of somebody else's, and an edge's task chooses what it meets: whatever a policy raises, and
+whatever of its answer cannot be sent, ends that one session and is reported. The other edges go on.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 
 from msgspec import Struct, structs
@@ -19,8 +23,8 @@ import netlab
 from netlab.agents.policy import Recipe
 from netlab.control.counters import RemoteCounters
 from netlab.control.remote import Remote
-from netlab.errors import NetlabError, SpecError
-from netlab.messages import PROTOCOL_VERSION, Observation, Welcome
+from netlab.errors import SpecError
+from netlab.messages import PROTOCOL_VERSION, Hello, Observation, Welcome
 from netlab.wire.channel import Received
 from netlab.wire.listener import Listener
 from netlab.wire.session import Closed, Opened, Refused, Session
@@ -62,14 +66,21 @@ class AgentService:
         listener: Where edges come in; the service closes it.
         recipe: Makes a policy and its predictor for each session.
         report: Told each event worth a line, in words for a person; must return at once.
+        verbose: Report the traceback of a policy that fails, too.
     """
 
     def __init__(
-        self, listener: Listener, recipe: Recipe, report: Callable[[str], None] = lambda line: None
+        self,
+        listener: Listener,
+        recipe: Recipe,
+        report: Callable[[str], None] = lambda line: None,
+        *,
+        verbose: bool = False,
     ) -> None:
         self._listener = listener
         self._recipe = recipe
         self._report = report
+        self._verbose = verbose
         self._remotes: dict[Session, Remote] = {}
         self._counters = AgentCounters(remote=RemoteCounters())
         self._stopped_by = ""
@@ -113,13 +124,10 @@ class AgentService:
     def _answer(self, session: Session, remote: Remote, observation: Observation) -> None:
         try:
             action = remote.receive(observation)
-        except (NetlabError, ArithmeticError, ValueError) as error:
-            # One edge's task has broken its policy: the other edges are none the worse.
-            self._counters.sessions_failed += 1
-            self._end(session, f"the policy failed: {error}", refused=False)
-            return
-        if action is not None and not session.send(action):
-            self._counters.send_dropped += 1
+            if action is not None and not session.send(action):
+                self._counters.send_dropped += 1
+        except Exception as error:  # whatever a policy may raise
+            self._fail(session, error, refused=False)
 
     def _take_event(self, event: Opened | Closed | Refused) -> None:
         if isinstance(event, Opened):
@@ -134,22 +142,44 @@ class AgentService:
 
     def _open(self, event: Opened) -> None:
         session, hello = event.session, event.hello
-        refusal = self._recipe.refusal(hello.task)
         try:
-            if refusal:
-                raise SpecError(refusal)
-            policy, predictor = self._recipe.make(hello.task)
-            remote = Remote(hello.task, policy, predictor, hello.horizon_ticks, hello.run)
+            remote = self._make_remote(hello)
+            session.send(Welcome(protocol=PROTOCOL_VERSION, version=netlab.__version__, policy=self._recipe.name))
         except SpecError as error:
             self._counters.sessions_refused += 1
             self._end(session, f"policy {self._recipe.name!r} does not serve this edge: {error}", refused=True)
             return
+        except Exception as error:  # whatever a policy may raise
+            self._fail(session, error, refused=True)
+            return
         self._remotes[session] = remote
         self._counters.sessions_opened += 1
-        session.send(Welcome(protocol=PROTOCOL_VERSION, version=netlab.__version__, policy=self._recipe.name))
         self._report(
             f"{session.peer}: {hello.task.name} at {hello.task.rate_hz:g} Hz, horizon {hello.horizon_ticks}"
         )
+
+    def _make_remote(self, hello: Hello) -> Remote:
+        refusal = self._recipe.refusal(hello.task)
+        if refusal:
+            raise SpecError(refusal)
+        policy, predictor = self._recipe.make(hello.task)
+        return Remote(hello.task, policy, predictor, hello.horizon_ticks, hello.run)
+
+    def _fail(self, session: Session, error: Exception, *, refused: bool) -> None:
+        """End a session whose policy has failed; the other edges are none the worse.
+
+        Args:
+            session: The session.
+            error: What the policy raised.
+            refused: Whether the edge would meet the same error at once if it dialled again.
+        """
+        self._counters.sessions_failed += 1
+        # Not str(error), which is the policy's code as well, and may hold what no message may.
+        words = " ".join("".join(traceback.format_exception_only(error)).split())
+        words = words.encode("utf-8", "replace").decode("utf-8")
+        self._end(session, f"policy {self._recipe.name!r} failed: {words}", refused=refused)
+        if self._verbose:
+            self._report("".join(traceback.format_exception(error)).rstrip())
 
     def _end(self, session: Session, reason: str, *, refused: bool) -> None:
         self._forget(session)

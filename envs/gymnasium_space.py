@@ -58,9 +58,13 @@ def _convert(space: gymnasium.Space[Any], bounded: bool) -> Space:
             raise SpecError(f"{space.low.size} bounds: at most {_MAX_BOUNDS} travel", key="space")
         low = tuple(float(bound) for bound in np.ravel(space.low))
         high = tuple(float(bound) for bound in np.ravel(space.high))
-    return Space(
+    box = Space(
         kind="box", dtype=_dtype(space), shape=tuple(int(side) for side in space.shape), low=low, high=high
     )
+    problem = box.problem()
+    if problem:
+        raise SpecError(f"{space}: {problem}", key="space", hint="wrap the environment so that it has such a space")
+    return box
 
 
 def _dtype(space: gymnasium.spaces.Box) -> _Dtype:

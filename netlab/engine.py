@@ -17,12 +17,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from netlab.errors import FeatureMissing, GuestError, KernelError
+from netlab.errors import FeatureMissing, GuestError, KernelError, PrivilegeError
 
 if TYPE_CHECKING:
     from netlab.namespaces.guest.installed import GuestKernel
+    from netlab.wire.key import Key
 
 __all__ = [
+    "LAB_KEY_VARIABLE",
     "Engine",
     "GuestEngine",
     "HostEngine",
@@ -30,8 +32,12 @@ __all__ = [
     "guest_kernel",
     "host_netem_problem",
     "inside_guest",
+    "lab_key",
     "machine",
 ]
+
+LAB_KEY_VARIABLE = "NETLAB_LAB_KEY"
+"""Names a file, never a key: inside a guest, the file with the key that the host has made for this run's labs."""
 
 Say = Callable[[str], None]
 
@@ -79,14 +85,30 @@ class GuestEngine:
         from netlab.namespaces.guest.launcher import run_in_guest
 
         # Inside, choose_engine sees NETLAB_GUEST and stays where it is, so the arguments need no rewriting.
+        # The key is made here: a kernel that has just started has gathered little chance of its own.
         return run_in_guest(
-            [sys.executable, "-m", "netlab", *arguments], kernel=self.kernel, stdin=0 if reads_stdin else None
+            [sys.executable, "-m", "netlab", *arguments],
+            kernel=self.kernel,
+            stdin=0 if reads_stdin else None,
+            private_files={LAB_KEY_VARIABLE: lab_key().reveal()},
         )
 
 
 def inside_guest() -> str | None:
     """Return the identity of the guest kernel we run in (release and SHA-256), or None on a host."""
     return os.environ.get("NETLAB_GUEST")
+
+
+def lab_key() -> Key:
+    """Return the key of this run's labs: the one the launcher of this guest has made, else a new one.
+
+    Raises:
+        AuthError: The file that ``NETLAB_LAB_KEY`` names holds no key, or others can read it.
+    """
+    from netlab.wire.key import Key
+
+    path = os.environ.get(LAB_KEY_VARIABLE)
+    return Key.read(path) if path else Key.new()
 
 
 def choose_engine(wanted: str, say: Say) -> Engine:
@@ -106,30 +128,40 @@ def choose_engine(wanted: str, say: Say) -> Engine:
         return HostEngine("asked for with --on host")
     if wanted == "guest":
         return GuestEngine(guest_kernel(say), "asked for with --on guest")
-    problem = host_netem_problem()
+    problem = _host_problem()
     if problem is None:
         return HostEngine(f"this kernel ({platform.release()}) has netem")
     try:
-        engine = GuestEngine(guest_kernel(say), problem)
+        engine = GuestEngine(guest_kernel(say), str(problem))
     except GuestError as error:
+        # What would mend this kernel first: for an ordinary user that is sudo, whatever else is missing.
+        remedies = [hint for hint in (problem.hint, error.hint) if hint]
         raise FeatureMissing(
-            f"find a kernel with netem: {problem}, and there is no guest kernel: {error}",
-            hint="install the distribution's full kernel with sch_netem, or: " + (error.hint or "netlab doctor"),
+            f"find a kernel with netem: {problem}; and there is no guest kernel: {error}",
+            hint="; or else: ".join(remedies) or "netlab doctor",
         ) from error
-    say(f"{problem}; running in guest kernel {engine.kernel.release}")
+    way = "; or sudo, for this kernel" if isinstance(problem, PrivilegeError) else ""
+    say(f"{problem}; running in guest kernel {engine.kernel.release}{way}")
     return engine
 
 
 def host_netem_problem() -> str | None:
     """Say why labs with netem cannot run on this kernel; None when they can."""
-    from netlab.namespaces.features import probe_features
+    problem = _host_problem()
+    return None if problem is None else str(problem)
+
+
+def _host_problem() -> KernelError | None:
+    """Return why labs with netem cannot run on this kernel, with what would mend that; None when they can."""
+    from netlab.namespaces.features import probe_features, require_netem
 
     try:
-        features = probe_features()
+        require_netem(probe_features())
+    except PrivilegeError as error:
+        return PrivilegeError("run labs on this kernel", error.errno, f"no rights to {error.attempt}", error.hint)
     except KernelError as error:
-        return str(error)
-    lacking = [name for name in ("netem", "veth", "redirect") if not getattr(features, name)]
-    return f"this kernel ({platform.release()}) has no {', no '.join(lacking)}" if lacking else None
+        return error
+    return None
 
 
 def guest_kernel(say: Say) -> GuestKernel:

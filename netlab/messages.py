@@ -75,6 +75,26 @@ class Space(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Return the size of one value in bytes."""
         return math.prod(self.shape) * _ITEM_BYTES[self.dtype]
 
+    def problem(self) -> str:
+        """Return how the fields contradict each other or what a message holds; empty where they do not."""
+        if self.kind == "discrete":
+            if self.n < 1 or self.shape or self.low or self.high or self.dtype.startswith("float"):
+                return "a discrete space needs n >= 1, an integer dtype, no shape and no bounds"
+            return ""
+        if self.n or not self.shape:
+            return f"a box has a shape and no n; this one has shape {list(self.shape)} and n = {self.n}"
+        if self.nbytes > MAX_PAYLOAD_BYTES:
+            return f"a box with values of {self.nbytes} bytes; {MAX_PAYLOAD_BYTES} are allowed"
+        items = math.prod(self.shape)
+        for name, bounds in (("low", self.low), ("high", self.high)):
+            if bounds and len(bounds) != items:
+                return f"{len(bounds)} {name} bounds for {items} elements"
+            if any(math.isnan(bound) for bound in bounds):
+                return f"a {name} bound is NaN"
+        if any(low > high for low, high in zip(self.low, self.high, strict=False)):
+            return "a lower bound is above its upper bound"
+        return ""
+
 
 class TaskDescription(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the edge does, as far as a policy must know it.

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from netlab.errors import GuestError
+from netlab.namespaces.guest.confinement import covered_places
 from netlab.namespaces.guest.installed import GuestKernel
 from netlab.namespaces.guest.job import Job
 from netlab.namespaces.guest.streams import StreamKinds
@@ -94,7 +95,7 @@ def working_folder(cwd: str | None) -> str:
         raise GuestError(f"guest: working folder {cwd or '.'}: {error.strerror}") from error
     if not Path(folder).is_dir():
         raise GuestError(f"guest: working folder {folder}: not a folder")
-    if any(folder == own or folder.startswith(own + "/") for own in _GUESTS_OWN):
+    if _lies_in(folder, _GUESTS_OWN):
         raise GuestError(
             f"guest: working folder {folder}: the guest has a {'/'.join(folder.split('/')[:2])} of its own",
             hint="start it from another folder",
@@ -111,15 +112,25 @@ def writable_places(around: Surroundings, extra: Sequence[str], own: Sequence[st
         own: What the guest's machinery needs.
 
     Raises:
-        GuestError: One of the extra places does not exist or is the whole machine.
+        GuestError: One of the extra places does not exist or is the whole machine; or a place is one that the
+            confined guest finds empty.
     """
+    covered = covered_places()
+    if around.cwd in covered:
+        raise GuestError(
+            f"guest: working folder {around.cwd}: root's guest finds it empty, because services listen there",
+            hint="start it from another folder, or unconfined (confine=False)",
+        )
     for path in extra:
         if not Path(path).exists():
             raise GuestError(f"guest: writable {path!r}: no such file or folder", hint="make it first")
         if os.path.realpath(path) == "/":
             raise GuestError("guest: writable '/': that is the whole machine", hint="name the folders needed")
+        if os.path.realpath(path) in covered:
+            raise GuestError(f"guest: writable {path!r}: services listen there", hint="name the folders needed")
     temporary = [path for path in ("/tmp", "/var/tmp", around.env.get("TMPDIR")) if path and Path(path).is_dir()]
-    return tuple(os.path.realpath(path) for path in (around.cwd, *temporary, *extra, *own))
+    places = (os.path.realpath(path) for path in (around.cwd, *temporary, *extra, *own))
+    return tuple(place for place in places if place not in covered)
 
 
 def new_job_folder() -> str:
@@ -130,8 +141,9 @@ def new_job_folder() -> str:
     """
     tried = (tempfile.gettempdir(), "/tmp", "/var/tmp")
     for base in map(os.path.realpath, tried):
-        # It stands on the kernel's command line, where white space separates.
-        if not re.search(r"[\s\"]", base) and os.access(base, os.W_OK | os.X_OK):
+        # It stands on the kernel's command line, where white space separates. Pid 1 finds its job in it, and the
+        # command its keys: so it must not be where the guest has files of its own (TMPDIR=/dev/shm).
+        if not re.search(r"[\s\"]", base) and not _lies_in(base, (*_GUESTS_OWN, "/run")) and os.access(base, os.W_OK | os.X_OK):
             return f"{base}/netlab-guest-{secrets.token_hex(8)}"
     raise GuestError(f"guest: no temporary folder can be used: tried {', '.join(tried)}", hint="set TMPDIR")
 
@@ -142,6 +154,10 @@ def init_interpreter() -> str:
     if version and int(version[1]) >= _OLDEST_MINOR and os.access(_SYSTEM_PYTHON, os.X_OK):
         return str(_SYSTEM_PYTHON)
     return sys.executable
+
+
+def _lies_in(folder: str, places: tuple[str, ...]) -> bool:
+    return any(folder == place or folder.startswith(place + "/") for place in places)
 
 
 def _umask() -> int:

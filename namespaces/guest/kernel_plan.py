@@ -36,24 +36,26 @@ class KernelPlan:
         env: Its environment.
         folder: Its working folder on the host; the program's interpreter is found from there.
         job_folder: Folder to make before and to remove after.
-        job_text: Text of the job file in it.
+        job_files: Files to make in it, for their owner's eyes: text that stands for bytes, one (latin-1) each.
         descriptors: Descriptors that it inherits.
         log_fd: That of them which is its standard output.
         cpus: CPUs it may be pinned to, best first.
         confine: Whether to confine it first.
         writable: What it can write to when confined.
+        memory_bytes: Room for its memory in a file system of its own; 0 where the memory lies elsewhere.
     """
 
     argv: tuple[str, ...]
     env: dict[str, str]
     folder: str
     job_folder: str
-    job_text: str
+    job_files: dict[str, str] = dataclasses.field(repr=False)  # keys among them
     descriptors: tuple[int, ...]
     log_fd: int
     cpus: tuple[int, ...]
     confine: bool
     writable: tuple[str, ...]
+    memory_bytes: int = 0
 
     def encode(self) -> bytes:
         """Return the plan as bytes for the supervisor."""

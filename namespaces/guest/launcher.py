@@ -32,9 +32,9 @@ from netlab.namespaces.guest.caller import (
     new_job_folder,
     writable_places,
 )
-from netlab.namespaces.guest.confinement import outermost
+from netlab.namespaces.guest.confinement import MEMORY_PLACE, outermost
 from netlab.namespaces.guest.installed import GuestKernel, verify_kernel
-from netlab.namespaces.guest.job import NULL, Job
+from netlab.namespaces.guest.job import JOB_FILE_NAME, NULL, Job
 from netlab.namespaces.guest.kernel_plan import KernelPlan, kernel_arguments
 from netlab.namespaces.guest.memory_place import choose_memory_place, memory_places
 from netlab.namespaces.guest.session import GuestSession
@@ -61,6 +61,7 @@ def run_in_guest(
     cpu: int | None = None,
     confine: bool = True,
     writable: Sequence[str] = (),
+    private_files: Mapping[str, bytes] | None = None,
     stdin: int | None = 0,
     stdout: int = 1,
     stderr: int = 2,
@@ -83,6 +84,8 @@ def run_in_guest(
         confine: As root, let the guest write to its working folder, the temporary folders and ``writable``
             alone. An ordinary user's guest has that user's rights, no more, and is not confined further.
         writable: Existing files and folders that a confined guest may write to as well.
+        private_files: Files of this run alone, by the environment variable in which the command finds the path
+            of each: small ones that only their owner may read (keys), gone with the guest however it ends.
         stdin: Descriptor its input comes from; None for none. What the command leaves unread may be lost.
         stdout: Descriptor its output goes to.
         stderr: Descriptor its errors go to.
@@ -98,7 +101,7 @@ def run_in_guest(
         raise GuestError("already inside a guest: one guest cannot run another", hint="run the command as it is")
     launch = _Launch(kernel, memory_bytes, Surroundings(cwd, env), writable if _confines(confine) else None)
     streams = _CallerStreams(stdin, stdout, stderr)
-    session = launch.run(argv, streams, cpu, timeout_s)
+    session = launch.run(argv, streams, cpu, timeout_s, private_files or {})
     return _outcome(session, memory_bytes, notice or _print_notice)
 
 
@@ -131,10 +134,18 @@ class _Launch:
         self._around = around
         self._writable = writable
         self._job_folder = new_job_folder()
-        self._memory_place = choose_memory_place(memory_bytes, memory_places(os.environ))
+        confined = writable is not None
+        self._memory_place = choose_memory_place(memory_bytes, memory_places(os.environ, confined))
+        # A confined guest gets a file system of its own there: the folder's other files are none of its business.
+        self._own_memory = confined and self._memory_place == MEMORY_PLACE
 
     def run(
-        self, argv: Sequence[str], streams: _CallerStreams, cpu: int | None, timeout_s: float | None
+        self,
+        argv: Sequence[str],
+        streams: _CallerStreams,
+        cpu: int | None,
+        timeout_s: float | None,
+        private_files: Mapping[str, bytes],
     ) -> GuestSession:
         """Start the guest, serve it until it is gone, and return the session.
 
@@ -150,8 +161,9 @@ class _Launch:
             signals_fd = stack.enter_context(caught_signals(_PASSED_ON))
             link, pid_fd, control, ours, theirs = self._start_supervisor(stack)
             verify_kernel(self._kernel)  # meanwhile the supervisor's interpreter starts
+            self._around.env.update({name: f"{self._job_folder}/{name}" for name in private_files})
             job = describe_job(argv, self._around, self._kernel, streams.kinds, streams.window)
-            plan = self._plan(job, theirs, processors.chosen_cpus(cpu, ticks))
+            plan = self._plan(job, theirs, processors.chosen_cpus(cpu, ticks), private_files)
             with contextlib.suppress(BrokenPipeError):  # it was killed: the session says so
                 link.sendall(plan.encode())
             session = GuestSession(
@@ -207,9 +219,15 @@ class _Launch:
         stack.callback(link.close)  # first of all: it is what the supervisor waits for
         return link, pid_fd, control, [read_end for read_end, _ in pipes], theirs
 
-    def _plan(self, job: Job, theirs: tuple[int, int, int, int], cpus: tuple[int, ...]) -> KernelPlan:
+    def _plan(
+        self,
+        job: Job,
+        theirs: tuple[int, int, int, int],
+        cpus: tuple[int, ...],
+        private_files: Mapping[str, bytes],
+    ) -> KernelPlan:
         log_fd, stdout_fd, stderr_fd, control_fd = theirs
-        own = (self._job_folder, self._memory_place)
+        own = (self._job_folder,) if self._own_memory else (self._job_folder, self._memory_place)
         return KernelPlan(
             argv=kernel_arguments(
                 binary=str(self._kernel.binary),
@@ -224,7 +242,10 @@ class _Launch:
             env={"TMPDIR": self._memory_place, "PATH": os.defpath, "HOME": self._job_folder},
             folder=str(self._kernel.path),
             job_folder=self._job_folder,
-            job_text=job.to_json(),
+            job_files={
+                JOB_FILE_NAME: job.to_json(),
+                **{name: content.decode("latin-1") for name, content in private_files.items()},
+            },
             descriptors=theirs,
             log_fd=log_fd,
             cpus=cpus,
@@ -232,6 +253,7 @@ class _Launch:
             writable=()
             if self._writable is None
             else outermost(writable_places(self._around, self._writable, own)),
+            memory_bytes=self._memory_bytes if self._own_memory else 0,
         )
 
 

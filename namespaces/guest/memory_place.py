@@ -31,8 +31,15 @@ class PlaceFacts(NamedTuple):
     free_bytes: int
 
 
-def memory_places(env: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the folders to try, best first: memory before disk."""
+def memory_places(env: Mapping[str, str], confined: bool = False) -> tuple[str, ...]:
+    """Return the folders to try, best first: memory before disk.
+
+    Args:
+        env: Our environment.
+        confined: Whether the guest is confined: services listen in the user's runtime folder then.
+    """
+    if confined:
+        return ("/dev/shm", "/tmp")
     return tuple(place for place in ("/dev/shm", env.get("XDG_RUNTIME_DIR", ""), "/tmp") if place)
 
 

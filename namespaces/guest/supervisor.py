@@ -33,7 +33,6 @@ from pathlib import Path
 from netlab.errors import GuestError, NetlabError
 from netlab.namespaces import syscalls
 from netlab.namespaces.guest import confinement
-from netlab.namespaces.guest.job import JOB_FILE_NAME
 from netlab.namespaces.guest.kernel_plan import KernelPlan, encode_event
 
 __all__ = ["main"]
@@ -116,7 +115,7 @@ class _Warden:
         syscalls.set_subreaper()
         nothing_fd = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         if self._plan.confine:
-            _confining(lambda: confinement.confine(self._plan.writable))
+            _confining(lambda: confinement.confine(self._plan.writable, self._plan.memory_bytes))
         kernel = self._start(nothing_fd)
         kernel_fd = os.pidfd_open(kernel)
         if kernel_fd in _wait_for_any(self._link.fileno(), kernel_fd):
@@ -199,7 +198,10 @@ def _receive_exactly(link: socket.socket, count: int) -> bytes | None:
 def _make_job_folder(plan: KernelPlan) -> None:
     folder = Path(plan.job_folder)
     folder.mkdir(0o700)
-    (folder / JOB_FILE_NAME).write_text(plan.job_text, encoding="ascii")
+    for name, content in plan.job_files.items():
+        fd = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(fd, "wb") as file:  # noqa: PTH123 - a descriptor, no path
+            file.write(content.encode("latin-1"))
 
 
 def _confining(step: Callable[[], None]) -> None:

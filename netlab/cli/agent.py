@@ -61,6 +61,7 @@ def serve(as_json: bool, **options: Any) -> None:
         AgentConfig(**options),
         on_ready=lambda bound: click.echo(f"netlab: {options['policy']} listens at {bound}", err=True),
         report=lambda line: click.echo(f"netlab: {line}", err=True),
+        verbose=click.get_current_context().meta["netlab.debug"],
     )
     if as_json:
         echo_json(counters)

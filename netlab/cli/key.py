@@ -29,7 +29,14 @@ def new(path: Path, force: bool) -> None:
       netlab key new robot.key
       scp -p robot.key pi@robot:
     """  # noqa: D301
+    from netlab.engine import inside_guest
+    from netlab.errors import AuthError
     from netlab.wire.key import Key
 
+    if inside_guest():
+        raise AuthError(
+            f"key file {path}: a guest makes no keys that outlive it: its kernel has gathered little chance of its own",
+            hint="run netlab key new on the host itself, without --on guest",
+        )
     Key.new().write(path, overwrite=force)
     click.echo(f"wrote {path} (32 random bytes, mode 0600)", err=True)

@@ -22,6 +22,7 @@ class EdgeCounters(Struct, kw_only=True):
         missed_neutral: Ticks that fell back to the task's neutral action.
         missed_hold: Ticks that fell back to the last remote action.
         missed_local: Ticks that fell back to a local policy.
+        missed_failed: Ticks that were neutral because the fallback failed or offered what is no action.
         frames_received: Action frames that arrived.
         frames_accepted: Frames of which at least one action was put up for playing.
         dropped_stale: Frames overtaken: what they hold has been replaced by a newer decision.
@@ -37,6 +38,7 @@ class EdgeCounters(Struct, kw_only=True):
     missed_neutral: int = 0
     missed_hold: int = 0
     missed_local: int = 0
+    missed_failed: int = 0
     frames_received: int = 0
     frames_accepted: int = 0
     dropped_stale: int = 0
@@ -49,7 +51,7 @@ class EdgeCounters(Struct, kw_only=True):
     @property
     def missed(self) -> int:
         """Return the ticks at which nothing of the peer's was there to play."""
-        return self.missed_neutral + self.missed_hold + self.missed_local
+        return self.missed_neutral + self.missed_hold + self.missed_local + self.missed_failed
 
     @property
     def dropped(self) -> int:

@@ -8,10 +8,14 @@
 
 What has arrived when ``observe`` is called is what ``play`` chooses from: the observation's
 ``newest_age_ticks`` therefore tells the peer exactly what the edge has.
+
+A tick always gets an action. A fallback that fails (a local policy is code of somebody else's) or offers what
+is no action of the task costs that tick, which plays neutral and is counted; it does not end the loop.
 """
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import numpy as np
@@ -69,6 +73,9 @@ class Edge:
         """Counts of the current episode; ``begin_episode`` starts new ones."""
         self.ages = Histogram()
         """Ages at play of the current episode, in ticks."""
+        self.fallback_fault = ""
+        """How the fallback last failed; empty while it never did."""
+        self._is_fallback_usable = True
         self._actions = ValueCodec(task.action)
         self._observations = ValueCodec(task.observation)
         self._begin(0)
@@ -86,7 +93,12 @@ class Edge:
         self.ages = Histogram()
         self._begin(tick)
         self.actuator.reset()
-        self.fallback.reset()
+        try:
+            self.fallback.reset()
+            self._is_fallback_usable = True
+        except Exception as error:  # whatever a local policy may raise
+            self._note_fault(error)
+            self._is_fallback_usable = False
 
     def _begin(self, tick: int) -> None:
         self._first_tick = tick
@@ -189,21 +201,35 @@ class Edge:
 
     def _fall_back(self) -> Play:
         self._misses_in_a_row += 1
-        miss = Miss(self._misses_in_a_row, self._last_remote, self._see)
-        action, source = self.fallback.play(miss)
-        if action is not None:
-            self._actions.encode(action)  # refuses a local policy's NaN before it is applied
         counters = self.counters
+        action, source = self._ask_fallback()
         match source:
             case Source.HOLD:
                 counters.missed_hold += 1
             case Source.LOCAL:
                 counters.missed_local += 1
-            case _:
+            case Source.NEUTRAL:
                 counters.missed_neutral += 1
+            case _:
+                counters.missed_failed += 1
         self._played_remote = (self._played_remote << 1) & _HISTORY_MASK
         self._last_applied = action
         return Play(action, source, -1)
+
+    def _ask_fallback(self) -> tuple[Value | None, Source]:
+        """Return what the fallback plays, or neutral where it fails or offers what is no action."""
+        if not self._is_fallback_usable:
+            return None, Source.FAILED
+        try:
+            action, source = self.fallback.play(Miss(self._misses_in_a_row, self._last_remote, self._see))
+            # The task gets what the bytes say: a policy's own int or array type stays outside.
+            return None if action is None else self._actions.decode(self._actions.encode(action)), source
+        except Exception as error:  # whatever a local policy may raise
+            self._note_fault(error)
+            return None, Source.FAILED
+
+    def _note_fault(self, error: Exception) -> None:
+        self.fallback_fault = " ".join("".join(traceback.format_exception_only(error)).split())
 
     def _see(self) -> NDArray[Any]:
         return np.asarray(self._observations.decode(self._payload))

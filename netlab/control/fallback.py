@@ -21,12 +21,13 @@ __all__ = ["Fallback", "Hold", "Local", "Miss", "Neutral", "Source"]
 
 
 class Source(enum.Enum):
-    """Where a tick's action came from."""
+    """Where a tick's action came from; ``FAILED`` is neutral, because the fallback failed."""
 
     REMOTE = "remote"
     HOLD = "hold"
     LOCAL = "local"
     NEUTRAL = "neutral"
+    FAILED = "failed"
 
 
 class Miss(Struct, frozen=True):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.errors import LocalProtocolError, RemoteProtocolError, SpecError
-from netlab.messages import MAX_PAYLOAD_BYTES, Space
+from netlab.messages import Space
 
 __all__ = ["Value", "ValueCodec"]
 
@@ -36,7 +36,9 @@ class ValueCodec:
     """
 
     def __init__(self, space: Space) -> None:
-        _check_space(space)
+        problem = space.problem()
+        if problem:
+            raise SpecError(problem, key="space")
         self.space = space
         self.nbytes = space.nbytes
         self._dtype = np.dtype(space.dtype).newbyteorder("<")
@@ -124,20 +126,3 @@ def _all_finite(array: NDArray[Any]) -> bool:
     if array.size <= _SMALL:
         return all(map(math.isfinite, array.tolist()))
     return bool(np.isfinite(array).all())
-
-
-def _check_space(space: Space) -> None:
-    items = math.prod(space.shape)
-    if space.kind == "discrete":
-        if space.n < 1 or space.shape or space.low or space.high or space.dtype.startswith("float"):
-            raise SpecError("a discrete space has n >= 1, an integer dtype, no shape and no bounds", key="space")
-        return
-    if space.n or not space.shape:
-        raise SpecError("a box has a shape and no n", key="space")
-    if space.nbytes > MAX_PAYLOAD_BYTES:
-        raise SpecError(f"a box of {space.nbytes} bytes: at most {MAX_PAYLOAD_BYTES}", key="space")
-    for name, bounds in (("low", space.low), ("high", space.high)):
-        if bounds and len(bounds) != items:
-            raise SpecError(f"{len(bounds)} bounds for a box of {items} items", key=f"space.{name}")
-        if any(math.isnan(bound) for bound in bounds):
-            raise SpecError("a bound is NaN", key=f"space.{name}")

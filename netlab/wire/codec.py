@@ -30,7 +30,6 @@ from netlab.messages import (
     Hello,
     Message,
     Observation,
-    Space,
     Welcome,
 )
 
@@ -108,25 +107,7 @@ def _check_agreement(message: Hello | Welcome) -> None:
     if message.protocol != PROTOCOL_VERSION:
         raise version_error(message.protocol)
     if isinstance(message, Hello):
-        _check_space("observation", message.task.observation)
-        _check_space("action", message.task.action)
-
-
-def _check_space(name: str, space: Space) -> None:
-    """Refuse a space whose fields contradict each other or whose values exceed a payload."""
-    n_elements = 1
-    for length in space.shape:
-        n_elements *= length
-    if space.kind == "discrete" and (space.shape or space.low or space.high or space.n < 1):
-        raise RemoteProtocolError(f"the task's {name} space is discrete and needs n >= 1, no shape and no bounds")
-    if space.kind == "box" and space.n:
-        raise RemoteProtocolError(f"the task's {name} space is a box and has n = {space.n}; a box has none")
-    if space.nbytes > MAX_PAYLOAD_BYTES:
-        raise RemoteProtocolError(
-            f"the task's {name} space has values of {space.nbytes} bytes; {MAX_PAYLOAD_BYTES} are allowed"
-        )
-    for bound, values in (("low", space.low), ("high", space.high)):
-        if values and len(values) != n_elements:
-            raise RemoteProtocolError(
-                f"the task's {name} space has {len(values)} {bound} bounds for {n_elements} elements"
-            )
+        for name, space in (("observation", message.task.observation), ("action", message.task.action)):
+            problem = space.problem()
+            if problem:
+                raise RemoteProtocolError(f"the task's {name} space: {problem}")

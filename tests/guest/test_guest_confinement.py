@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -106,41 +110,102 @@ def test_root_without_the_right_to_confine_is_refused(driver: Driver, tmp_path: 
     assert not (tmp_path / "made").exists()
 
 
-OLD_KERNEL = """
-import errno, os, sys
-sys.path.insert(0, sys.argv[1])
+CONFINED = """
+import errno, os, socket, sys
+root, old_kernel, writable, listening = sys.argv[1:]
+sys.path.insert(0, root)
 from netlab.namespaces import syscalls
 from netlab.namespaces.guest import confinement, kernel_calls
 
 def refuse(*arguments):
     raise OSError(errno.ENOSYS, "Function not implemented")
 
-kernel_calls.detach_copy = kernel_calls.set_mount_attributes = refuse
+if old_kernel == "old":
+    kernel_calls.detach_copy = kernel_calls.set_mount_attributes = refuse
+
+def attempt(done, act):
+    try:
+        act()
+        print(done, flush=True)
+    except OSError as error:
+        print(errno.errorcode[error.errno], flush=True)
+
 syscalls.unshare(syscalls.CLONE_NEWPID)
 if os.fork() == 0:
-    confinement.confine([sys.argv[2]])
+    confinement.confine([writable], 1 << 20)
     confinement.drop_capabilities()
-    for place in (sys.argv[2], "/etc", "/dev/shm", "/sys/fs/cgroup"):
-        try:
-            os.close(os.open(place + "/netlab-must-not-be", os.O_CREAT | os.O_WRONLY))
-            print("wrote", flush=True)
-        except OSError as error:
-            print(errno.errorcode[error.errno], flush=True)
+    for place in (writable, "/etc", "/run", "/dev", "/sys/fs/cgroup", "/dev/shm"):
+        attempt("wrote", lambda: os.close(os.open(place + "/netlab-must-not-be", os.O_CREAT | os.O_WRONLY)))
     for path in ("/dev/null", "/dev/zero", "/proc/2", "/proc/1/comm"):
-        try:
-            os.close(os.open(path, os.O_RDONLY))
-            print("opened", flush=True)
-        except OSError as error:
-            print(errno.errorcode[error.errno], flush=True)
+        attempt("opened", lambda: os.close(os.open(path, os.O_RDONLY)))
+    attempt("connected", lambda: socket.socket(socket.AF_UNIX).connect(listening))
+    attempt("unmounted", lambda: syscalls.umount("/run", syscalls.MNT_DETACH))
+    print(sorted(os.listdir("/dev")), os.listdir("/run"))
+    sys.stdout.flush()
     os._exit(0)
 os.wait()
 """
 
 
-def test_a_host_without_the_newer_mount_calls_is_confined_as_well(tmp_path: Path) -> None:
+@pytest.fixture
+def service() -> Iterator[Path]:
+    """A socket in /run that anything outside a guest may connect to."""
+    folder = Path(tempfile.mkdtemp(prefix="netlab-test-", dir="/run"))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "socket"))
+        listener.listen()
+        yield folder / "socket"
+    shutil.rmtree(folder)
+
+
+def confined(kernel: str, writable: Path, service: Path) -> list[str]:
+    """Return what each attempt of a confined process came to, line by line."""
     root = str(Path(netlab.__file__).parents[1])
-    result = subprocess.run(
-        [sys.executable, "-c", OLD_KERNEL, root, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert result.stdout.split()[:4] == ["wrote", "EROFS", "EROFS", "EROFS"], result.stderr
-    assert result.stdout.split()[4:] == ["opened", "EACCES", "ENOENT", "opened"]
+    command = [sys.executable, "-c", CONFINED, root, kernel, str(writable), str(service)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    return result.stdout.splitlines()
+
+
+@pytest.mark.parametrize("kernel", ["new", "old"], ids=["mount_setattr", "mount-by-mount"])
+def test_a_confined_process_writes_here_alone_and_reaches_no_service(
+    tmp_path: Path, service: Path, kernel: str
+) -> None:
+    lines = confined(kernel, tmp_path, service)
+    assert lines[:5] == ["wrote", "EROFS", "EROFS", "EROFS", "EROFS"]
+    assert lines[5] == "wrote"  # a file system of its own:
+    assert not Path("/dev/shm/netlab-must-not-be").exists()
+    assert lines[6:10] == ["opened", "ENOENT", "ENOENT", "opened"]
+    assert lines[10] == "ENOENT"
+    assert lines[11] == "EPERM"
+    assert lines[12] == "['null', 'shm'] []"
+
+
+@pytest.mark.parametrize("kernel", ["new", "old"], ids=["mount_setattr", "mount-by-mount"])
+def test_a_writable_folder_below_run_is_all_that_is_left_of_it(service: Path, kernel: str) -> None:
+    work = service.parent / "work"
+    work.mkdir()
+    lines = confined(kernel, work, service)
+    assert (lines[0], lines[2], lines[10]) == ("wrote", "EROFS", "ENOENT")
+    assert (work / "netlab-must-not-be").exists()
+
+
+def test_a_working_folder_below_run_still_works(driver: Driver, service: Path) -> None:
+    work = service.parent / "work"
+    work.mkdir()
+    assert attempt(driver, "touch made && ! test -e ../socket", work)[0] == 0
+    assert (work / "made").exists()
+    assert "services listen there" in attempt(driver, "true", Path("/run"))[1]
+    assert "services listen there" in attempt(driver, "true", work, writable=["/run"])[1]
+
+
+def test_the_hosts_run_and_dev_cannot_be_mounted_again(driver: Driver, tmp_path: Path, service: Path) -> None:
+    script = f"mkdir m && mount -t hostfs -o /run none m && ls m && ! test -e m/{service.parent.name}"
+    assert attempt(driver, script, tmp_path)[0] == 0
+    (tmp_path / "m").rmdir()
+    script = "mkdir m && mount -t hostfs -o /dev none m && test -e m/null && ! test -e m/zero"
+    assert attempt(driver, script, tmp_path)[0] == 0
+
+
+def test_temporary_files_in_shared_memory_are_no_obstacle(driver: Driver, tmp_path: Path) -> None:
+    result = driver.run("true", cwd=tmp_path, env={"TMPDIR": "/dev/shm"})
+    assert result.returncode == 0, result.stderr

@@ -47,8 +47,10 @@ def test_what_is_no_job_is_refused(text: str) -> None:
 def test_a_plan_survives_the_way_to_the_supervisor() -> None:
     plan = KernelPlan(
         argv=("/cache/linux", "rw"), env={"TMPDIR": "/dev/shm"}, folder="/cache", job_folder="/jobs/job",
-        job_text="{}", descriptors=(5, 6), log_fd=5, cpus=(1, 0), confine=True, writable=("/tmp",),
+        job_files={"job.json": "{}", "KEY": "\xff\x00"}, descriptors=(5, 6), log_fd=5, cpus=(1, 0), confine=True,
+        writable=("/tmp",), memory_bytes=7,
     )  # fmt: skip
+    assert "job.json" not in repr(plan)  # nor what it holds: keys
     data = plan.encode()
     assert int.from_bytes(data[:4], "little") == len(data) - 4
     assert KernelPlan.from_json(data[4:].decode("ascii")) == plan
