@@ -13,7 +13,7 @@ demo: $(VENV)/.core-installed
 
 test: $(VENV)/.test-installed
 	@tools/system-packages
-	@$(BIN)/netlab guest fetch --if-needed
+	@$(BIN)/netlab guest fetch --if-possible
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

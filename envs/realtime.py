@@ -1,7 +1,8 @@
 """realtime_process: a context in which a Python process keeps deadlines better.
 
-Two causes of lateness are taken away and put back afterwards: the kernel's timer slack (50 us by default, a
-thread's own) and the pauses of Python's cyclic garbage collector.
+Three causes of lateness are taken away and put back afterwards: the kernel's timer slack (50 us by default, a
+thread's own), the pauses of Python's cyclic garbage collector and, where the process may ask for it (root, or a
+limit on niceness), the turns of other programs.
 """
 
 from __future__ import annotations

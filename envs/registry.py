@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 from netlab.envs.cartpole import CartPole
+from netlab.envs.config import DEFAULT_RATE_HZ
 from netlab.envs.task import Task
 from netlab.errors import SpecError
 
@@ -15,7 +16,6 @@ __all__ = ["TASKS", "make_task"]
 TASKS: dict[str, Callable[[float], Task]] = {"CartPole-v1": CartPole}
 """Name -> what makes the task for a rate in ticks a second."""
 
-DEFAULT_RATE_HZ = 50.0
 _MAX_RATE_HZ = 100_000.0
 
 

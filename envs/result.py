@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import platform
 import statistics
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from netlab.control.counters import AgeSummary, EdgeCounters
 from netlab.control.histogram import Histogram
+from netlab.envs.config import EnvConfig
 
 __all__ = ["DurationSummary", "EpisodeResult", "RunResult", "encode_result"]
 
@@ -82,6 +84,11 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
     Attributes:
         netlab: Version of netlab.
+        python: Version of Python.
+        machine: What it ran on, as the roof says it; empty where nobody did.
+        spec: What was asked for, without the key; null where a service was composed by hand.
+        policy: What the agent said it serves when it was last reached; empty where it never was.
+        transport: ``datagram`` or ``stream``; empty as ``spec`` is null.
         task: Name of the task.
         rate_hz: Ticks a second.
         actuator: ``newest`` or ``scheduled``.
@@ -101,9 +108,15 @@ class RunResult(Struct, frozen=True, kw_only=True):
         connections: How many times the agent was reached.
         send_dropped: Observations that did not leave.
         last_loss: Why the agent was last lost or could not be reached; empty where it never was.
+        faults: What failed beside the ticks without ending the run: the fallback, the tick log.
     """
 
     netlab: str
+    python: str = msgspec.field(default_factory=platform.python_version)
+    machine: dict[str, object] = {}  # noqa: RUF012 - msgspec copies an empty default
+    spec: EnvConfig | None = None
+    policy: str
+    transport: str = ""
     task: str
     rate_hz: float
     actuator: str
@@ -123,6 +136,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     connections: int
     send_dropped: int
     last_loss: str
+    faults: tuple[str, ...] = ()
 
     @property
     def returns(self) -> list[float]:

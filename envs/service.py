@@ -11,7 +11,7 @@ dials step by step. Before the first tick it waits once, since both services are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from msgspec import Struct
@@ -154,10 +154,14 @@ class EnvService:
 
     def _wait_for_start(self) -> None:
         self._report()
+        clock = self._loop.clock
         while not (self._stopped_by or self._may_start()):
             self._uplink.keep_up()
-            self._loop.clock.sleep_ns(_START_SLICE_NS)
-        self._loop.clock.sleep_ns(round(self._start_delay_s * 1e9))
+            clock.sleep_ns(_START_SLICE_NS)
+        begin_ns = clock.now_ns() + round(self._start_delay_s * 1e9)
+        while not self._stopped_by and (left_ns := begin_ns - clock.now_ns()) > 0:
+            self._uplink.keep_up()
+            clock.sleep_ns(min(left_ns, _START_SLICE_NS))
 
     def _play_episode(self, episode: int) -> bool:
         """Play one episode; return whether it came to its end. The loop then stands at the next tick."""
@@ -240,11 +244,18 @@ class EnvService:
                 )
             )
 
+    def _faults(self) -> Iterator[str]:
+        if self._edge.fallback_fault:
+            yield f"the {self._edge.fallback.name} fallback failed: {self._edge.fallback_fault}"
+        if self._tick_log is not None and self._tick_log.fault:
+            yield f"the tick log is incomplete: {self._tick_log.fault}"
+
     def _summarise(self) -> RunResult:
         description, edge, loop, uplink = self._task.description, self._edge, self._loop, self._uplink
         complete = sum(result.complete for result in self._results) == self._episodes
         return RunResult(
             netlab=netlab.__version__,
+            policy=uplink.policy,
             task=description.name,
             rate_hz=description.rate_hz,
             actuator=edge.actuator.name,
@@ -264,4 +275,5 @@ class EnvService:
             connections=uplink.connections,
             send_dropped=uplink.send_dropped,
             last_loss=uplink.last_loss,
+            faults=tuple(self._faults()),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -46,19 +45,23 @@ class TickLog:
     Args:
         path: The file; what was there is overwritten.
 
+    Attributes:
+        fault: Why lines are missing (the disk is full); empty while none are.
+
     Raises:
         SpecError: It cannot be opened.
     """
 
     def __init__(self, path: str) -> None:
         try:
-            self._file: BinaryIO = Path(path).open("wb")  # noqa: SIM115 - closed by close()
+            self._file = Path(path).open("wb", buffering=0)  # noqa: SIM115 - closed by close()
         except OSError as error:
             raise SpecError(
                 f"{path}: {error.strerror}", key="tick_log", hint="name a file you may write"
             ) from error
         self._encoder = msgspec.json.Encoder()
         self._held: list[TickRecord] = []
+        self.fault = ""
 
     def add(self, record: TickRecord) -> None:
         """Keep one record."""
@@ -67,14 +70,15 @@ class TickLog:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is kept."""
-        self._file.write(self._encoder.encode_lines(self._held))
-        self._file.flush()
+        """Write what is kept; a disk that takes no more ends the log and not the run."""
+        try:
+            if not self.fault:
+                self._file.write(self._encoder.encode_lines(self._held))
+        except OSError as error:
+            self.fault = f"{self._file.name}: {error.strerror}"
         self._held.clear()
 
     def close(self) -> None:
         """Write what is kept and close the file."""
-        try:
-            self.flush()
-        finally:
-            self._file.close()
+        self.flush()
+        self._file.close()

@@ -5,7 +5,8 @@
     each tick:  keep_up -> no channel? one step of the dialer
                 send / on_readable ----> channel   (lost: dropped, and dialled again)
 
-A lost connection is dialled again at once. A refusal (wrong key, another version, a task that is not served)
+A lost connection is dialled again at once, or after a growing pause where it had not lived long: that is the
+dialer's business. A refusal (wrong key, another version, a task that is not served)
 ends a run that has not begun; later it is most likely an agent being set up anew, and is asked again now and
 then.
 """
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from netlab.errors import ConnectionLost, NetlabError, WireError
-from netlab.messages import Message
+from netlab.messages import Message, Welcome
 from netlab.wire.channel import Channel, Received
 
 __all__ = ["DialsAgent", "Uplink"]
@@ -30,7 +31,13 @@ _WAIT_SLICE_S = 0.1
 
 
 class DialsAgent(Protocol):
-    """What an uplink needs of ``netlab.wire.dialer.Dialer``."""
+    """What an uplink needs of ``netlab.wire.dialer.Dialer``.
+
+    Attributes:
+        welcome: What the agent last said when it was reached.
+    """
+
+    welcome: Welcome | None
 
     def poll(self) -> Channel | None:
         """Do what can be done now; return a channel once there is one, raise a refusal."""
@@ -58,6 +65,7 @@ class Uplink:
 
     Attributes:
         connections: How many channels there have been.
+        policy: What the agent last said it serves; empty while it was never reached.
         last_loss: Why the last channel or attempt was lost, for a person; empty while nothing was.
         send_dropped: Messages that did not leave, for want of a channel or of room in the kernel.
         on_message: Called with each message as it arrives; set by the service.
@@ -69,6 +77,7 @@ class Uplink:
         self._channel: Channel | None = None
         self._dial_again_s = 0.0
         self.connections = 0
+        self.policy = ""
         self.last_loss = ""
         self.send_dropped = 0
         self.on_message: Callable[[Received], None] = lambda received: None
@@ -145,6 +154,8 @@ class Uplink:
         if channel is not None:
             self._channel = channel
             self.connections += 1
+            welcome = self._dialer.welcome
+            self.policy = "" if welcome is None else welcome.policy
 
 
 def _close(channel: Channel, reason: str) -> None:

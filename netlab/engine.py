@@ -31,9 +31,11 @@ __all__ = [
     "choose_engine",
     "guest_kernel",
     "host_netem_problem",
+    "host_problem",
     "inside_guest",
     "lab_key",
     "machine",
+    "no_kernel",
 ]
 
 LAB_KEY_VARIABLE = "NETLAB_LAB_KEY"
@@ -128,30 +130,40 @@ def choose_engine(wanted: str, say: Say) -> Engine:
         return HostEngine("asked for with --on host")
     if wanted == "guest":
         return GuestEngine(guest_kernel(say), "asked for with --on guest")
-    problem = _host_problem()
+    problem = host_problem()
     if problem is None:
         return HostEngine(f"this kernel ({platform.release()}) has netem")
     try:
         engine = GuestEngine(guest_kernel(say), str(problem))
     except GuestError as error:
-        # What would mend this kernel first: for an ordinary user that is sudo, whatever else is missing.
-        remedies = [hint for hint in (problem.hint, error.hint) if hint]
-        raise FeatureMissing(
-            f"find a kernel with netem: {problem}; and there is no guest kernel: {error}",
-            hint="; or else: ".join(remedies) or "netlab doctor",
-        ) from error
+        raise no_kernel(problem, error) from error
     way = "; or sudo, for this kernel" if isinstance(problem, PrivilegeError) else ""
     say(f"{problem}; running in guest kernel {engine.kernel.release}{way}")
     return engine
 
 
+def no_kernel(problem: KernelError, no_guest: GuestError) -> FeatureMissing:
+    """Return the error for a machine on which labs can run nowhere.
+
+    Args:
+        problem: Why not on its own kernel.
+        no_guest: Why not in a guest.
+    """
+    # What would mend this kernel first: for an ordinary user that is sudo, whatever else is missing.
+    remedies = [hint for hint in (problem.hint, no_guest.hint) if hint]
+    return FeatureMissing(
+        f"find a kernel with netem: {problem}; and there is no guest kernel: {no_guest}",
+        hint="; or else: ".join(remedies) or "netlab doctor",
+    )
+
+
 def host_netem_problem() -> str | None:
     """Say why labs with netem cannot run on this kernel; None when they can."""
-    problem = _host_problem()
+    problem = host_problem()
     return None if problem is None else str(problem)
 
 
-def _host_problem() -> KernelError | None:
+def host_problem() -> KernelError | None:
     """Return why labs with netem cannot run on this kernel, with what would mend that; None when they can."""
     from netlab.namespaces.features import probe_features, require_netem
 

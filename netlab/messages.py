@@ -48,6 +48,7 @@ UInt64 = Annotated[int, Meta(ge=0)]
 Tick = Annotated[int, Meta(ge=0, le=2**62)]
 ShortText = Annotated[str, Meta(max_length=200)]
 
+_UINT8_VALUES = 256
 _ITEM_BYTES = {"int32": 4, "int64": 8, "uint8": 1, "float32": 4, "float64": 8}
 
 
@@ -80,6 +81,8 @@ class Space(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.kind == "discrete":
             if self.n < 1 or self.shape or self.low or self.high or self.dtype.startswith("float"):
                 return "a discrete space needs n >= 1, an integer dtype, no shape and no bounds"
+            if self.dtype == "uint8" and self.n > _UINT8_VALUES:
+                return f"n = {self.n} does not fit uint8"
             return ""
         if self.n or not self.shape:
             return f"a box has a shape and no n; this one has shape {list(self.shape)} and n = {self.n}"

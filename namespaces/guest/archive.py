@@ -27,6 +27,7 @@ __all__ = [
     "explain_apt_failure",
     "kernel_series",
     "needed_libc",
+    "needs_own_libc",
     "parse_deb822_sources",
     "parse_one_line_sources",
     "parse_stanzas",
@@ -250,6 +251,16 @@ def needed_libc(depends: str) -> tuple[int, ...]:
     """Return the C library version that a package asks for; empty where it asks for none."""
     match = _LIBC.search(depends)
     return tuple(int(number) for number in match[1].strip(".").split(".")) if match else ()
+
+
+def needs_own_libc(depends: str, host: tuple[int, ...]) -> bool:
+    """Return whether a package needs a newer C library than the machine's.
+
+    Args:
+        depends: What the package asks for.
+        host: Version of the machine's C library; empty where it is another than glibc.
+    """
+    return host < needed_libc(depends)
 
 
 def explain_apt_failure(output: str) -> AptFailure:

@@ -143,7 +143,8 @@ def new_job_folder() -> str:
     for base in map(os.path.realpath, tried):
         # It stands on the kernel's command line, where white space separates. Pid 1 finds its job in it, and the
         # command its keys: so it must not be where the guest has files of its own (TMPDIR=/dev/shm).
-        if not re.search(r"[\s\"]", base) and not _lies_in(base, (*_GUESTS_OWN, "/run")) and os.access(base, os.W_OK | os.X_OK):
+        fit = not re.search(r"[\s\"]", base) and not _lies_in(base, (*_GUESTS_OWN, "/run"))
+        if fit and os.access(base, os.W_OK | os.X_OK):
             return f"{base}/netlab-guest-{secrets.token_hex(8)}"
     raise GuestError(f"guest: no temporary folder can be used: tried {', '.join(tried)}", hint="set TMPDIR")
 

@@ -15,7 +15,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -25,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from netlab.errors import GuestError
-from netlab.namespaces.guest.archive import Mirror, PackageFacts, kernel_series, needed_libc
+from netlab.namespaces.guest.archive import Mirror, PackageFacts, kernel_series, needs_own_libc
 from netlab.namespaces.guest.installed import (
     MANIFEST_FORMAT,
     MANIFEST_NAME,
@@ -35,6 +34,7 @@ from netlab.namespaces.guest.installed import (
     PackageRecord,
     default_guest_kernel,
     file_sha256,
+    kernel_folder_name,
     read_kernel,
     verify_kernel,
 )
@@ -104,14 +104,13 @@ def fetch_guest_kernel(cache: Path, progress: Say) -> GuestKernel:
 def _fetch(cache: Path, staging: Path, mirrors: list[Mirror], progress: Say) -> GuestKernel:
     apt, suite, package = _find_suite(staging, mirrors, progress)
     libc = None
-    if host_libc() < needed_libc(package.depends):
+    if needs_own_libc(package.depends, host_libc()):
         libc = apt.show("libc6")
         find_patchelf()  # before the download, not after it
         if libc is None:
             raise GuestError(f"guest: suite {suite} has no libc6")
     # The folder says all that its contents depend on, so one that is there can be trusted to be the same.
-    name = f"debian-{package.version}" + (f"-libc-{libc.version}" if libc else "")
-    name = re.sub(r"[^A-Za-z0-9.+~-]", "_", name)
+    name = kernel_folder_name(package.version, libc.version if libc else "")
     there = _whole(cache / name)
     if there is not None:
         progress(f"guest kernel {there.release} is the newest and already there")

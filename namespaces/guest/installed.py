@@ -3,12 +3,13 @@
 ::
 
     $XDG_CACHE_HOME/netlab/guest/
-    |- debian-7.2um1-patched/      one kernel, moved into place when it was whole
-    |  |- manifest.json            versions, SHA-256 and size of every file
-    |  |- linux                    the kernel
-    |  |- lib/                     a C library for it, where the machine's own is too old
+    |- debian-7.2um1-libc-2.43-7/   one kernel, moved into place when it was whole
+    |  |- manifest.json             versions, SHA-256 and size of every file
+    |  |- linux                     the kernel
+    |  |- lib/                      a C library for it (2.43-7), where the machine's own is too old
     |  `- modules/
-    `- .lock, .staging-*           a fetch under way
+    |- debian-7.2um1/               one that uses the machine's own C library: no lib/
+    `- .lock, .staging-*            a fetch under way
 
 A folder is what its manifest says or it is not used: never repaired, only fetched again.
 """
@@ -35,6 +36,7 @@ __all__ = [
     "default_guest_kernel",
     "file_sha256",
     "guest_cache",
+    "kernel_folder_name",
     "list_guest_kernels",
     "parse_manifest",
     "read_kernel",
@@ -133,6 +135,17 @@ def guest_cache() -> Path:
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The specification of that variable has relative paths ignored.
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "netlab" / "guest"
+
+
+def kernel_folder_name(version: str, libc_version: str = "") -> str:
+    """Return the name of a kernel's folder: it says all that its contents depend on.
+
+    Args:
+        version: Of the kernel's package.
+        libc_version: Of the package of the C library beside it; empty where it uses the machine's own.
+    """
+    name = f"debian-{version}" + (f"-libc-{libc_version}" if libc_version else "")
+    return re.sub(r"[^A-Za-z0-9.+~-]", "_", name)
 
 
 def list_guest_kernels(cache: Path) -> list[GuestKernel]:

@@ -39,6 +39,9 @@ __all__ = ["main"]
 
 _WAIT_FOR_ALL = 0x40000000  # __WALL: stubs are cloned without SIGCHLD
 _CLAIMS_A_CPU = 64
+_KERNEL_NICENESS = -10
+"""Added to the caller's. A guest has one CPU for its clock, its links and its programs: it goes before whatever
+else that CPU has to do, or every tick inside is as late as the neighbours' turns are long."""
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGPIPE)
 
 
@@ -98,9 +101,6 @@ def claim_cpu(preferred: tuple[int, ...]) -> tuple[int, socket.socket]:
     return preferred[0], claim
 
 
-_PRIORITY = -10
-
-
 class _Warden:
     """The parent of the guest kernel."""
 
@@ -155,10 +155,8 @@ class _Warden:
             return
         os.sched_setaffinity(0, {self._cpu})
         syscalls.set_timer_slack(1)
-        # A guest has one CPU for its clock, its links and its programs: where we may, it goes before whatever
-        # else that CPU has to do, or every tick inside is as late as the neighbours' turns are long.
-        with contextlib.suppress(PermissionError):
-            os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
+        with contextlib.suppress(PermissionError):  # an ordinary user's guest takes its turn
+            os.nice(_KERNEL_NICENESS)
         for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):
             _, hard = resource.getrlimit(kind)
             resource.setrlimit(kind, (hard, hard))

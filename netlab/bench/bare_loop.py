@@ -6,7 +6,9 @@ were over 2 ms late. Standard library alone, so that its start disturbs nobody.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -19,6 +21,9 @@ def main() -> None:
     rate_hz, ticks, start = float(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     while not start.exists():
         time.sleep(0.02)
+    # The rights an environment's loop asks for, and no more: the comparison is of the loops.
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, -10)
     late = 0
     origin = time.monotonic()
     for tick in range(1, ticks + 1):

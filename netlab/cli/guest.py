@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import shutil
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from netlab.cli.command import NetlabCommand, echo_json
 from netlab.cli.types import DURATION, SIZE
+
+if TYPE_CHECKING:
+    from netlab.errors import GuestError
 
 __all__ = ["guest"]
 
@@ -19,9 +23,13 @@ def guest() -> None:
 
 
 @guest.command(cls=NetlabCommand)
-@click.option("--if-needed", is_flag=True, help="Do nothing where this kernel has netem, or a guest is there.")
+@click.option(
+    "--if-possible",
+    is_flag=True,
+    help="Where no guest can be had, go on without one if labs can run on this kernel.",
+)
 @click.option("--again", is_flag=True, help="Fetch even if a guest kernel is there already.")
-def fetch(if_needed: bool, again: bool) -> None:
+def fetch(if_possible: bool, again: bool) -> None:
     """Fetch a ready-made guest kernel from Debian's archive, signature checked.
 
     Nothing is installed and no source is added to the system: the kernel goes into the user's cache.
@@ -30,19 +38,43 @@ def fetch(if_needed: bool, again: bool) -> None:
     Example:
       netlab guest fetch
     """  # noqa: D301
-    from netlab.engine import host_netem_problem, inside_guest
+    from netlab.engine import inside_guest
+    from netlab.errors import GuestError
     from netlab.namespaces.guest.fetch import fetch_guest_kernel
     from netlab.namespaces.guest.installed import default_guest_kernel, guest_cache
 
-    if if_needed and (inside_guest() or host_netem_problem() is None):
-        click.echo("netlab: this kernel has netem, no guest is needed", err=True)
+    if if_possible and inside_guest():
+        click.echo("netlab: already inside a guest, no other is needed", err=True)
         return
     there = default_guest_kernel()
     if there is not None and not again:
         click.echo(f"netlab: guest kernel {there.release} is there already", err=True)
         return
-    kernel = fetch_guest_kernel(guest_cache(), lambda text: click.echo(f"netlab: {text}", err=True))
+    try:
+        kernel = fetch_guest_kernel(guest_cache(), lambda text: click.echo(f"netlab: {text}", err=True))
+    except GuestError as error:
+        if not if_possible:
+            raise
+        _go_on_without(error)
+        return
     click.echo(f"netlab: guest kernel {kernel.release} is ready (sha256 {kernel.sha256[:16]}...)", err=True)
+
+
+def _go_on_without(no_guest: GuestError) -> None:
+    """Tell that there is no guest, where labs can do without.
+
+    Raises:
+        FeatureMissing: This kernel has no netem either.
+    """
+    from netlab.engine import host_problem, no_kernel
+    from netlab.errors import PrivilegeError
+
+    problem = host_problem()
+    # For want of rights nobody can tell what this kernel has; what needs none can go on.
+    if problem is not None and not isinstance(problem, PrivilegeError):
+        raise no_kernel(problem, no_guest) from no_guest
+    there = "this kernel has netem" if problem is None else f"{problem} ({problem.hint})"
+    click.echo(f"netlab: going on without a guest kernel: {no_guest}; {there}", err=True)
 
 
 @guest.command("list", cls=NetlabCommand)

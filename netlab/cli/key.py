@@ -35,7 +35,7 @@ def new(path: Path, force: bool) -> None:
 
     if inside_guest():
         raise AuthError(
-            f"key file {path}: a guest makes no keys that outlive it: its kernel has gathered little chance of its own",
+            f"key file {path}: a guest makes no keys that outlive it, its kernel is too young to be random",
             hint="run netlab key new on the host itself, without --on guest",
         )
     Key.new().write(path, overwrite=force)

@@ -7,17 +7,30 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from netlab.errors import AuthError, ConnectionLost, SpecError
 from netlab.wire.key import OPEN_KEY, Key
 
-__all__ = ["Address", "choose_key"]
+__all__ = ["Address", "Endpoint", "choose_key"]
 
 MAX_PORT = 65535
 
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
 """What ``socket`` takes and gives: IPv4 or IPv6."""
+
+
+class Endpoint(NamedTuple):
+    """One numeric address that a name leads to.
+
+    Attributes:
+        family: Its address family.
+        numeric: The address as ``socket`` wants it.
+    """
+
+    family: socket.AddressFamily
+    numeric: SocketAddress
 
 
 class Address(NamedTuple):
@@ -51,8 +64,8 @@ class Address(NamedTuple):
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
-    def resolve(self, kind: socket.SocketKind) -> tuple[socket.AddressFamily, SocketAddress]:
-        """Return the address family and the numeric socket address.
+    def resolve(self, kind: socket.SocketKind) -> tuple[Endpoint, ...]:
+        """Return all numeric addresses of the host, at least one, in the order the resolver prefers.
 
         Args:
             kind: ``SOCK_DGRAM`` or ``SOCK_STREAM``.
@@ -70,27 +83,31 @@ class Address(NamedTuple):
             ) from error
         except ValueError as error:
             raise SpecError(f"{self.host!r} is not a host name: {error}") from error
-        family, _, _, _, address = found[0]
-        return family, address  # type: ignore[return-value]
+        # One address may stand in the resolver's tables more than once.
+        return tuple(dict.fromkeys(Endpoint(family, numeric) for family, _, _, _, numeric in found))  # type: ignore[arg-type]
 
 
-def choose_key(key: Key | None, where: Address, numeric_host: str, verb: str) -> Key:
+def choose_key(key: Key | None, where: Address, endpoints: Iterable[Endpoint], verb: str) -> Key:
     """Return the key to use, or refuse to go off loopback without a real one.
 
     Args:
         key: The user's key, or None.
         where: The address as the user gave it.
-        numeric_host: What it resolved to.
+        endpoints: What it resolved to.
         verb: ``listen on`` or ``dial``, for the message.
 
     Raises:
-        AuthError: No key (or only the open one), and the address is not loopback.
+        AuthError: No key (or only the open one), and one of the addresses is not loopback.
     """
     if key is not None and not key.is_open:
         return key
-    if not ipaddress.ip_address(numeric_host.partition("%")[0]).is_loopback:
+    if not all(_is_loopback(endpoint) for endpoint in endpoints):
         raise AuthError(
             f"refuse to {verb} {where} without a key: anybody on that network could take part",
             hint="`netlab key new PATH` makes one; give the same file to both services; or stay on 127.0.0.1",
         )
     return OPEN_KEY
+
+
+def _is_loopback(endpoint: Endpoint) -> bool:
+    return ipaddress.ip_address(endpoint.numeric[0].partition("%")[0]).is_loopback

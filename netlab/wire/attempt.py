@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from netlab.errors import ConnectionLost, RemoteProtocolError
 from netlab.messages import Goodbye, Hello, Welcome
-from netlab.wire.address import Address, SocketAddress
+from netlab.wire.address import Address, Endpoint
 from netlab.wire.channel import Received
 from netlab.wire.datagram import MAX_BATCH_FRAMES, DatagramChannel, open_datagram_socket
 from netlab.wire.handshake import Initiator
@@ -45,21 +45,24 @@ class Target:
 
     Attributes:
         where: The address as the user gave it.
-        family: Its address family.
-        numeric: Its numeric address.
+        endpoint: One of its numeric addresses.
         key: The shared key.
         hello: What to say.
         timing: Heartbeats and deadlines.
         clock: Seconds that never go back.
+        patience_s: How long the attempt may take.
+        has_others: Whether the host has further addresses to try: then a port that seems closed is left at
+            once, on no more than a hint.
     """
 
     where: Address
-    family: socket.AddressFamily
-    numeric: SocketAddress
+    endpoint: Endpoint
     key: Key
     hello: Hello
     timing: Timing
     clock: Callable[[], float]
+    patience_s: float
+    has_others: bool
 
 
 class Attempt:
@@ -102,8 +105,8 @@ class Attempt:
                 self._take_answer(received)
             if self.welcome is not None:
                 return self._channel
-        if now_s - self._since_s >= self.target.timing.attempt_s:
-            raise self.describe_silence(self.target.timing.attempt_s)
+        if now_s - self._since_s >= self.target.patience_s:
+            raise self.describe_silence(self.target.patience_s)
         return None
 
     def fileno(self) -> int:
@@ -112,7 +115,7 @@ class Attempt:
 
     def next_s(self) -> float:
         """Return when ``poll`` has something to do even if nothing arrives."""
-        return self._since_s + self.target.timing.attempt_s
+        return self._since_s + self.target.patience_s
 
     def close(self) -> None:
         """Give up; the socket is closed."""
@@ -153,12 +156,12 @@ class DatagramAttempt(Attempt):
     """One try over UDP: every packet is repeated, ever more slowly, until the next one comes."""
 
     def __init__(self, target: Target) -> None:
-        sock = open_datagram_socket(target.family)
+        sock = open_datagram_socket(target.endpoint.family)
         super().__init__(target, sock)
         self._next_send_s = self._since_s
         self._repeat_s = FIRST_REPEAT_S
         try:
-            sock.connect(target.numeric)
+            sock.connect(target.endpoint.numeric)
         except OSError as error:
             sock.close()
             raise ConnectionLost(
@@ -193,6 +196,8 @@ class DatagramAttempt(Attempt):
                 return
         if initiator.refusal is not None and initiator.refusals >= BELIEVED_REFUSALS:
             raise initiator.refusal
+        if self._is_port_closed and self.target.has_others:
+            raise self.describe_silence(now_s - self._since_s)
 
     def _repeat_proof(self, now_s: float) -> None:
         self._send_when_due(now_s)
@@ -210,13 +215,13 @@ class StreamAttempt(Attempt):
     """One try over TCP: connect, then the same packets, each once."""
 
     def __init__(self, target: Target) -> None:
-        sock = socket.socket(target.family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        sock = socket.socket(target.endpoint.family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         super().__init__(target, sock)
         self._reader = FrameReader(MAX_REPLY_BYTES)
         self.wants_write = True
         try:
             prepare_stream_socket(sock)
-            code = sock.connect_ex(target.numeric)
+            code = sock.connect_ex(target.endpoint.numeric)
             if code not in (0, errno.EINPROGRESS):
                 raise _connect_error(target.where, code)
         except BaseException:

@@ -25,7 +25,7 @@ from netlab.wire.seal import SEAL_BYTES, Opener, Sealer
 from netlab.wire.sealed_channel import SealedChannel
 from netlab.wire.statistics import Rejection
 
-__all__ = ["MAX_DATAGRAM_BYTES", "DatagramChannel", "open_datagram_socket"]
+__all__ = ["MAX_DATAGRAM_BYTES", "DatagramChannel", "encode_for_datagram", "open_datagram_socket"]
 
 MAX_DATAGRAM_BYTES = 60_000
 """Largest frame in bytes; UDP over IPv4 ends at 65,507."""
@@ -40,6 +40,21 @@ def open_datagram_socket(family: socket.AddressFamily) -> socket.socket:
     sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
     return sock
+
+
+def encode_for_datagram(message: Message) -> bytes:
+    """Return a message as bytes that one sealed datagram can hold.
+
+    Raises:
+        LocalProtocolError: It is too large.
+    """
+    data = encode(message)
+    if len(data) > MAX_DATAGRAM_BYTES - SEAL_BYTES:
+        raise LocalProtocolError(
+            f"{type(message).__name__} of {len(data)} bytes; a datagram takes {MAX_DATAGRAM_BYTES - SEAL_BYTES}",
+            hint="use transport stream (TCP), or smaller observations and shorter horizons",
+        )
+    return data
 
 
 class DatagramChannel(SealedChannel):
@@ -71,9 +86,7 @@ class DatagramChannel(SealedChannel):
 
     def send(self, message: Message) -> bool:
         """Send a message as one datagram; see ``Channel.send``."""
-        data = encode(message)
-        if len(data) > MAX_DATAGRAM_BYTES - SEAL_BYTES:
-            raise _too_large(message, len(data))
+        data = encode_for_datagram(message)
         if self._lost:
             return self._drop()
         try:
@@ -160,10 +173,3 @@ class DatagramChannel(SealedChannel):
         elif not isinstance(error, BlockingIOError):
             self._take_receive_error(error)
         return False
-
-
-def _too_large(message: Message, n_bytes: int) -> LocalProtocolError:
-    return LocalProtocolError(
-        f"{type(message).__name__} of {n_bytes} bytes; a datagram takes {MAX_DATAGRAM_BYTES}",
-        hint="use transport stream (TCP), or send smaller observations",
-    )

@@ -21,8 +21,13 @@ from functools import partial
 from netlab.errors import ConnectionLost, LocalProtocolError, RemoteProtocolError, WireError
 from netlab.messages import Goodbye, Hello, Message, Welcome
 from netlab.wire.brief_look import BriefLook
-from netlab.wire.codec import decode, encode
-from netlab.wire.datagram import MAX_BATCH_FRAMES, MAX_DATAGRAM_BYTES, open_datagram_socket
+from netlab.wire.codec import decode
+from netlab.wire.datagram import (
+    MAX_BATCH_FRAMES,
+    MAX_DATAGRAM_BYTES,
+    encode_for_datagram,
+    open_datagram_socket,
+)
 from netlab.wire.handshake import Accepted, Reply
 from netlab.wire.key_agreement import MIN_PROOF_BYTES, Agreement, build_unknown
 from netlab.wire.seal import KIND_SEALED, SEAL_BYTES, Opener, Sealer
@@ -52,12 +57,7 @@ class DatagramSession(Session):
 
     def send(self, message: Message) -> bool:
         """Send a message as one datagram; see ``Session.send``."""
-        data = encode(message)
-        if len(data) > MAX_DATAGRAM_BYTES - SEAL_BYTES:
-            raise LocalProtocolError(
-                f"{type(message).__name__} of {len(data)} bytes; a datagram takes {MAX_DATAGRAM_BYTES}",
-                hint="use transport stream (TCP), or send smaller messages",
-            )
+        data = encode_for_datagram(message)
         if self.is_closed or self.lost:
             self.statistics.send_dropped += 1
             return False

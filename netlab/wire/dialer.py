@@ -2,8 +2,9 @@
 
 ::
 
-    poll() -> attempt -> ConnectionLost -> wait (doubling, with jitter) -> attempt -> ... -> channel
-                   `---> AuthError, RemoteProtocolError: raised, since waiting will not mend them
+    poll() -> attempt -> ConnectionLost -> the host's next address -> attempt -> ... -> channel
+                 |         after the last one: wait (doubling, with jitter), look the name up again
+                 `-----> AuthError, RemoteProtocolError: raised, since waiting will not mend them
 
 ``dial`` is the same for those who can wait.
 """
@@ -23,12 +24,19 @@ from netlab.wire.address import Address, choose_key
 from netlab.wire.attempt import Attempt, DatagramAttempt, StreamAttempt, Target
 from netlab.wire.channel import Channel, Transport
 from netlab.wire.key import Key
+from netlab.wire.lookup import Lookup
 from netlab.wire.pulse import Timing
 
 __all__ = ["Dialer", "dial"]
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 2.0
+STEADY_S = 5.0
+"""A session that has lived so long was a good one: its loss is followed by a dial at once. After a shorter one
+the pauses go on growing, or a remote that fails on each edge's first frame would be dialled without end."""
+SHORTEST_ATTEMPT_S = 1.0
+"""Where a host has many addresses and an attempt's time is shared between them."""
+LOOKUP_INTERVAL_S = 5.0
 
 _ATTEMPTS: dict[str, tuple[socket.SocketKind, Callable[[Target], Attempt]]] = {
     "datagram": (socket.SOCK_DGRAM, DatagramAttempt),
@@ -39,8 +47,9 @@ _ATTEMPTS: dict[str, tuple[socket.SocketKind, Callable[[Target], Attempt]]] = {
 class Dialer:
     """Dials again and again until the remote welcomes us; a state machine that never waits.
 
-    The name is looked up once, here, which may wait; nothing after does. After it has given a channel, the
-    next ``poll`` dials anew: one dialer serves an edge for all its life.
+    The name is looked up here, which may wait, and again in a thread after all its addresses have failed, for
+    which nobody waits. After it has given a channel, the next ``poll`` dials anew: one dialer serves an edge
+    for all its life.
 
     Args:
         address: The remote's address.
@@ -75,15 +84,20 @@ class Dialer:
         if transport not in _ATTEMPTS:
             raise SpecError(f"{transport!r} is not a transport: {' or '.join(_ATTEMPTS)}")
         kind, self._make_attempt = _ATTEMPTS[transport]
-        where = Address(*address)
-        family, numeric = where.resolve(kind)
-        chosen = choose_key(key, where, numeric[0], "dial")
-        self._target = Target(where, family, numeric, chosen, hello, timing or Timing(), clock)
+        self._where = Address(*address)
+        self._lookup = Lookup(self._where, kind)
+        self._endpoints = self._lookup.endpoints
+        self._turn = 0
+        self._looked_s = clock()
+        self._key = choose_key(key, self._where, self._endpoints, "dial")
+        self._hello = hello
+        self._timing = timing or Timing()
         self._clock = clock
         self._jitter = jitter or random.Random()
         self._attempt: Attempt | None = None
         self._pause_s = FIRST_PAUSE_S
         self._next_attempt_s = clock()
+        self._given_s: float | None = None
         self.welcome: Welcome | None = None
         self.last_error: ConnectionLost | None = None
         self.attempts = 0
@@ -97,13 +111,14 @@ class Dialer:
         """
         try:
             if self._attempt is None:
+                self._judge_last_channel()
                 if self._clock() < self._next_attempt_s:
                     return None
                 self.attempts += 1
-                self._attempt = self._make_attempt(self._target)
+                self._attempt = self._make_attempt(self._next_target())
             channel = self._attempt.poll()
         except ConnectionLost as error:
-            self._pause(error)
+            self._take_failure(error)
             return None
         except BaseException:
             self.close()
@@ -111,7 +126,7 @@ class Dialer:
         if channel is not None:
             self.welcome = self._attempt.welcome
             self._attempt = None
-            self._pause_s = FIRST_PAUSE_S
+            self._given_s = self._clock()
         return channel
 
     def wait(self, timeout_s: float) -> None:
@@ -133,7 +148,7 @@ class Dialer:
         """Return the error of one who has waited in vain for some seconds: what the last attempt met."""
         if self._attempt is not None:
             return self._attempt.describe_silence(waited_s)
-        error = self.last_error or ConnectionLost(f"{self._target.where} was not dialled")
+        error = self.last_error or ConnectionLost(f"{self._where} was not dialled")
         return ConnectionLost(f"{error}; waited {waited_s:g} s", hint=error.hint)
 
     def close(self) -> None:
@@ -150,9 +165,49 @@ class Dialer:
     ) -> None:
         self.close()
 
-    def _pause(self, error: ConnectionLost) -> None:
+    def _next_target(self) -> Target:
+        found = self._lookup.take()
+        if found and found != self._endpoints:
+            # Without a key a name may not lead off loopback later either.
+            choose_key(self._key, self._where, found, "dial")
+            self._endpoints, self._turn = found, 0
+        count = len(self._endpoints)
+        attempt_s = self._timing.attempt_s
+        return Target(
+            self._where,
+            self._endpoints[self._turn],
+            self._key,
+            self._hello,
+            self._timing,
+            self._clock,
+            patience_s=max(attempt_s / count, min(attempt_s, SHORTEST_ATTEMPT_S)),
+            has_others=count > 1,
+        )
+
+    def _take_failure(self, error: ConnectionLost) -> None:
+        """Turn to the host's next address; after the last one pause, and look whether it has others now."""
         self.close()
         self.last_error = error
+        self._turn = (self._turn + 1) % len(self._endpoints)
+        if self._turn:
+            return
+        self._pause()
+        if self._clock() - self._looked_s >= LOOKUP_INTERVAL_S:
+            self._looked_s = self._clock()
+            self._lookup.refresh()
+
+    def _judge_last_channel(self) -> None:
+        """Whoever polls again has lost the channel we gave: how long it lived tells how soon to dial."""
+        if self._given_s is None:
+            return
+        lived_s = self._clock() - self._given_s
+        self._given_s = None
+        if lived_s >= STEADY_S:
+            self._pause_s = FIRST_PAUSE_S
+        else:
+            self._pause()
+
+    def _pause(self) -> None:
         self._next_attempt_s = self._clock() + self._pause_s * self._jitter.uniform(0.5, 1.0)
         self._pause_s = min(2.0 * self._pause_s, LONGEST_PAUSE_S)
 

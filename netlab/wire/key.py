@@ -55,7 +55,8 @@ class Key:
         """Read a key file; a symbolic link to one is fine.
 
         Raises:
-            AuthError: No such file, not a plain file, readable by others than its owner, or not 32 bytes.
+            AuthError: No such file, not a plain file, another user's (not ours, not root's), readable by others
+                than its owner, or not 32 bytes.
         """
         name = os.fspath(path)
         try:
@@ -68,12 +69,7 @@ class Key:
             state = os.fstat(fd)
             if not stat.S_ISREG(state.st_mode):
                 raise AuthError(f"key file {name} is not a plain file", hint=_HINT_NEW)
-            mode = stat.S_IMODE(state.st_mode)
-            if mode & _OTHERS_MAY:
-                raise AuthError(
-                    f"key file {name} has mode {mode:04o}: others than its owner may use it",
-                    hint=f"chmod 600 {name}   (and make a new key if others may have read this one)",
-                )
+            _check_private(name, state)
             secret = os.read(fd, KEY_BYTES + 1)
         except OSError as error:
             raise AuthError(f"key file {name}: {os.strerror(error.errno or 0)}", hint=_HINT_NEW) from error
@@ -84,34 +80,38 @@ class Key:
         return cls(secret)
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the key to a file that only its owner can read (mode 0600).
+        """Write the key to a file that only its owner can read (mode 0600): whole, or not at all.
 
         Args:
             path: The file to make.
-            overwrite: Replace a file that is there, at once and whole.
+            overwrite: Replace a file that is there.
 
         Raises:
             AuthError: The file exists and ``overwrite`` was not asked, or it cannot be written.
         """
         target = Path(path)
-        draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}") if overwrite else target
+        if not target.name:
+            raise AuthError(f"key file {target}: not the name of a file")
+        draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
         try:
-            self._write_new(draft)
-            if overwrite:
-                draft.replace(target)
-        except OSError as error:
-            if overwrite:
+            try:
+                self._write_new(draft)
+                if overwrite:
+                    draft.replace(target)
+                else:
+                    target.hardlink_to(draft)  # fails where there is something, a link included
+            finally:
                 draft.unlink(missing_ok=True)
-            hint = ""
-            if error.errno == errno.EEXIST:
-                hint = "use the key that is there, another name, or ask for it to be overwritten"
-            raise AuthError(f"key file {target}: {os.strerror(error.errno or 0)}", hint=hint) from error
+        except OSError as error:
+            number = error.errno or 0
+            raise AuthError(f"key file {target}: {os.strerror(number)}", hint=_HINTS.get(number, "")) from error
 
     def _write_new(self, path: Path) -> None:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_MODE)
         try:
             os.fchmod(fd, _PRIVATE_MODE)  # an odd umask may have taken bits away
-            os.write(fd, self._secret)
+            if os.write(fd, self._secret) < KEY_BYTES:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -137,7 +137,28 @@ class Key:
         raise TypeError("a Key is not pickled: write it to a file with Key.write")
 
 
+def _check_private(name: str, state: os.stat_result) -> None:
+    """Refuse a file that somebody else could have written or can read."""
+    if state.st_uid not in (os.geteuid(), 0):
+        raise AuthError(
+            f"key file {name} belongs to user {state.st_uid}, who is neither this one nor root",
+            hint=f"whoever owns it knows the key and may change it: `sudo chown {os.geteuid()} {name}` if it is yours",
+        )
+    mode = stat.S_IMODE(state.st_mode)
+    if mode & _OTHERS_MAY:
+        raise AuthError(
+            f"key file {name} has mode {mode:04o}: others than its owner may use it",
+            hint=f"chmod 600 {name}   (and make a new key if others may have read this one)",
+        )
+
+
 _HINT_NEW = "make a key with `netlab key new PATH` and copy that file to the other host (mode 600)"
+_HINT_NO_LINKS = "a file system without hard links? make the key elsewhere and move it there"
+_HINTS = {
+    errno.EEXIST: "use the key that is there, another name, or ask for it to be overwritten",
+    errno.EPERM: _HINT_NO_LINKS,
+    errno.EOPNOTSUPP: _HINT_NO_LINKS,
+}
 
 OPEN_KEY = Key(hashlib.sha256(b"netlab: the key of loopback, known to everybody").digest())
 """Stands in on loopback when no key is given. Published here, so it protects nothing: it only keeps one code

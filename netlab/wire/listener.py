@@ -12,12 +12,12 @@ from __future__ import annotations
 import errno
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Protocol
 
 from netlab.errors import KernelError, LocalProtocolError, PrivilegeError, SpecError
-from netlab.wire.address import Address, choose_key
+from netlab.wire.address import Address, Endpoint, choose_key
 from netlab.wire.channel import Transport
 from netlab.wire.datagram_port import DatagramPort
 from netlab.wire.key import Key
@@ -53,7 +53,8 @@ class Listener:
     """Waits for edges at an address and carries messages to and from all of them.
 
     Args:
-        address: Where to listen; port 0 takes any free port.
+        address: Where to listen; port 0 takes any free port. Of a name with several addresses the first that
+            can be had.
         key: The shared key; None only on loopback.
         transport: ``datagram`` (UDP) or ``stream`` (TCP).
         timing: Heartbeats and deadlines.
@@ -81,14 +82,23 @@ class Listener:
         kind, make_port = _PORTS[transport]
         self._clock = clock
         where = Address(*address)
-        family, numeric = where.resolve(kind)
-        chosen = choose_key(key, where, numeric[0], "listen on")
+        endpoints = where.resolve(kind)
+        chosen = choose_key(key, where, endpoints, "listen on")
         self._table = SessionTable(chosen, timing or Timing(), max_sessions, clock())
         self._is_closed = False
-        try:
-            self._port = make_port(family, numeric, self._table, clock)
-        except OSError as error:
-            raise _refused_address(where, transport, error) from error
+        self._port = self._open_port(make_port, endpoints, where, transport)
+
+    def _open_port(
+        self, make_port: Callable[..., _Port], endpoints: Sequence[Endpoint], where: Address, transport: Transport
+    ) -> _Port:
+        """Listen on the first address of the name that this host has (it may have no IPv6, say)."""
+        refusals: list[OSError] = []
+        for endpoint in endpoints:
+            try:
+                return make_port(endpoint.family, endpoint.numeric, self._table, self._clock)
+            except OSError as error:
+                refusals.append(error)
+        raise _refused_address(where, transport, refusals[0]) from refusals[0]
 
     @property
     def address(self) -> Address:

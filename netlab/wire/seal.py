@@ -195,8 +195,7 @@ class OrderedOpener:
             RemoteProtocolError: Not a frame of this session, or not the next one.
         """
         if len(frame) < SEAL_BYTES:
-            self._statistics.rejected[Rejection.MALFORMED] += 1
-            raise RemoteProtocolError(f"a frame of {len(frame)} bytes; a sealed one has at least {SEAL_BYTES}")
+            raise _too_short(frame, self._statistics)
         kind, session, number = _unpack_header(frame)
         if kind != KIND_SEALED or session != self._session:
             raise _foreign(kind, session, self._statistics)

@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from netlab.errors import GuestError
 from netlab.namespaces.guest.installed import GuestKernel, default_guest_kernel
+from netlab.namespaces.guest.machine import check_distribution, check_processor, read_os_release
 
 WAIT_FOR_ALL = 0x40000000  # __WALL
 
@@ -22,7 +24,8 @@ from netlab.namespaces.guest.installed import read_kernel
 from netlab.namespaces.guest.launcher import run_in_guest
 options = json.loads(sys.argv[1])
 try:
-    sys.exit(run_in_guest(options.pop("argv"), kernel=read_kernel(Path(options.pop("kernel"))), **options))
+    sys.exit(run_in_guest(options.pop("argv"), kernel=read_kernel(Path(options.pop("kernel"))),
+                          private_files={"TEST_SECRET": b"\\x00secret\\xff"}, **options))
 except NetlabError as error:
     sys.exit(f"ERROR {type(error).__name__}: {error}\\nHINT {error.hint}")
 """
@@ -70,6 +73,23 @@ class Driver:
 def installed_kernel() -> GuestKernel | None:
     """Return the user's guest kernel; None where none has been fetched."""
     return default_guest_kernel()
+
+
+def fetch_problem() -> str:
+    """Say why this machine can have no guest kernel; empty where it can."""
+    try:
+        check_processor()
+        check_distribution(read_os_release())
+    except GuestError as error:
+        return error.message
+    return ""
+
+
+def kernel_problem() -> str:
+    """Say why no guest can be started here; empty where one can."""
+    if installed_kernel() is not None:
+        return ""
+    return fetch_problem() or "no guest kernel has been fetched: netlab guest fetch"
 
 
 def reap_orphans() -> None:

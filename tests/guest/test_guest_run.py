@@ -174,3 +174,32 @@ def test_pid_1_collects_orphans(driver: Driver) -> None:
     script = "(sh -c 'sleep 0.1 & exit' &) ; sleep 0.6; grep -l 'State:.Z' /proc/[0-9]*/status"
     result = driver.run("sh", "-c", script)
     assert result.stdout == b"", result.stdout
+
+
+def test_a_private_file_is_its_owners_alone_and_gone_afterwards(driver: Driver, temporary_folder: Path) -> None:
+    script = 'stat -c %a "$TEST_SECRET"; od -An -tx1 "$TEST_SECRET"; dirname "$TEST_SECRET"; env'
+    result = driver.run("sh", "-c", script)
+    mode, content, folder, environment = result.stdout.decode().split("\n", 3)
+    assert (mode, content.split()) == ("600", bytes.fromhex("00736563726574ff").hex(" ").split())
+    assert Path(folder).parent == temporary_folder
+    assert not list(temporary_folder.iterdir())
+    assert "secret\udcff" not in environment
+    assert "NETLAB_GUEST=" in environment
+
+
+def test_the_guest_kernel_goes_before_its_neighbours_as_far_as_it_may(driver: Driver) -> None:
+    process = driver.start("sleep", "60")
+    try:
+        niceness = []
+        deadline = time.monotonic() + 20
+        while len(niceness) < 3 and time.monotonic() < deadline:
+            niceness = [os.getpriority(os.PRIO_PROCESS, pid) for pid in descendants(process.pid)]
+            time.sleep(0.05)
+        ours = os.getpriority(os.PRIO_PROCESS, 0)
+        # supervisor and warden as the caller, the kernel and its stubs before them where that is allowed
+        assert niceness[:2] == [ours, ours]
+        if os.geteuid() == 0:
+            assert set(niceness[2:]) == {max(ours - 10, -20)}
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)

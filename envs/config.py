@@ -1,0 +1,100 @@
+"""EnvConfig: what a run of an environment is asked for, with every default, in one place.
+
+Loads msgspec alone: the command line takes its defaults from here before anything heavy is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from msgspec import Struct, structs
+
+from netlab.errors import SpecError
+
+__all__ = ["DEFAULT_HOLD_LIMIT_TICKS", "DEFAULT_RATE_HZ", "EnvConfig"]
+
+DEFAULT_RATE_HZ = 50.0
+DEFAULT_HOLD_LIMIT_TICKS = 10
+
+
+class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``netlab env run`` is asked for.
+
+    Attributes:
+        address: The agent's, ``host:port``.
+        key_path: Key file; empty on loopback without a key.
+        transport: ``datagram`` or ``stream``.
+        task: Name of the task.
+        rate_hz: Ticks a second.
+        episodes: How many episodes.
+        seed: Seed of the episodes' seeds.
+        actuator: ``newest`` or ``scheduled``.
+        horizon_ticks: D of ``scheduled``, which has no default since it follows from the link; ``newest`` is 1.
+        fallback: ``neutral``, ``hold`` or ``local``.
+        hold_limit_ticks: The most ticks in a row that ``hold`` holds; None is 10.
+        local_policy: Name of the policy of ``local``, for the record: the object is handed in beside this.
+        wait_s: How long to wait for the agent before the first episode.
+        require_connection: Whether to give up then; else the run begins without it.
+        start_path: Begin when this file appears, the agent being there; empty to begin at once.
+        start_delay_s: Wait so long after that, so that several need not tick in the same instant.
+        tick_log: File for one line of JSON a tick; empty for none.
+    """
+
+    address: str
+    key_path: str = ""
+    transport: Literal["datagram", "stream"] = "datagram"
+    task: str = "CartPole-v1"
+    rate_hz: float = DEFAULT_RATE_HZ
+    episodes: int = 1
+    seed: int = 0
+    actuator: Literal["newest", "scheduled"] = "newest"
+    horizon_ticks: int | None = None
+    fallback: Literal["neutral", "hold", "local"] = "neutral"
+    hold_limit_ticks: int | None = None
+    local_policy: str = ""
+    wait_s: float = 10.0
+    require_connection: bool = True
+    start_path: str = ""
+    start_delay_s: float = 0.0
+    tick_log: str = ""
+
+    def check(self) -> None:
+        """Refuse what contradicts itself or would have no effect.
+
+        Raises:
+            SpecError: Names the field, and in its hint the option.
+        """
+        if self.episodes < 1:
+            raise SpecError(f"{self.episodes}: must be at least 1", key="episodes")
+        for name, duration_s in (("wait_s", self.wait_s), ("start_delay_s", self.start_delay_s)):
+            if not (math.isfinite(duration_s) and duration_s >= 0.0):
+                raise SpecError(f"{duration_s}: must be finite and not below 0", key=name)
+        if self.actuator == "scheduled" and self.horizon_ticks is None:
+            raise SpecError(
+                "the scheduled actuator needs a horizon",
+                key="horizon_ticks",
+                hint="--horizon D; `netlab profile show PROFILE` prints the D of a link, docs/control.md says why",
+            )
+        if self.actuator == "newest" and self.horizon_ticks not in (None, 1):
+            raise SpecError(
+                f"{self.horizon_ticks}: the newest actuator plays what came last and has no horizon",
+                key="horizon_ticks",
+                hint="--actuator scheduled, or no --horizon",
+            )
+        if self.fallback != "hold" and self.hold_limit_ticks is not None:
+            raise SpecError(
+                f"{self.hold_limit_ticks}: the {self.fallback} fallback holds nothing",
+                key="hold_limit_ticks",
+                hint="--fallback hold, or no --hold-limit",
+            )
+        if self.fallback != "local" and self.local_policy:
+            raise SpecError(
+                f"{self.local_policy!r}: the {self.fallback} fallback asks no policy",
+                key="local_policy",
+                hint="--fallback local, or no --local-policy",
+            )
+
+    def public(self) -> EnvConfig:
+        """Return what a result may say: all but where the key is."""
+        return structs.replace(self, key_path="")
