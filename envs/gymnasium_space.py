@@ -63,7 +63,7 @@ def _convert(space: gymnasium.Space[Any], bounded: bool) -> Space:
     )
     problem = box.problem()
     if problem:
-        raise SpecError(f"{space}: {problem}", key="space", hint="wrap the environment so that it has such a space")
+        raise SpecError(f"{space}: {problem}", key="space", hint="wrap the environment")
     return box
 
 

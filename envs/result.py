@@ -113,7 +113,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
     netlab: str
     python: str = msgspec.field(default_factory=platform.python_version)
-    machine: dict[str, object] = {}  # noqa: RUF012 - msgspec copies an empty default
+    machine: dict[str, object] = {}
     spec: EnvConfig | None = None
     policy: str
     transport: str = ""

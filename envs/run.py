@@ -69,9 +69,7 @@ def run_env_service(
         service = _make_service(config, task, edge, progress)
         stack.enter_context(stop_on_signals(service.stop))
         result = service.run()
-    return structs.replace(
-        result, spec=config.public(), transport=config.transport, machine=dict(machine or {})
-    )
+    return structs.replace(result, spec=config.public(), transport=config.transport, machine=dict(machine or {}))
 
 
 def _make_service(
@@ -106,7 +104,9 @@ def _say_hello(task: Task, edge: Edge) -> Hello:
 
 
 def _make_actuator(config: EnvConfig) -> Actuator:
-    return Newest() if config.horizon_ticks is None or config.actuator == "newest" else Scheduled(config.horizon_ticks)
+    if config.actuator == "newest" or config.horizon_ticks is None:
+        return Newest()
+    return Scheduled(config.horizon_ticks)
 
 
 def _make_fallback(

@@ -71,9 +71,10 @@ class TickLog:
 
     def flush(self) -> None:
         """Write what is kept; a disk that takes no more ends the log and not the run."""
+        left = memoryview(b"" if self.fault else self._encoder.encode_lines(self._held))
         try:
-            if not self.fault:
-                self._file.write(self._encoder.encode_lines(self._held))
+            while left:
+                left = left[self._file.write(left) :]
         except OSError as error:
             self.fault = f"{self._file.name}: {error.strerror}"
         self._held.clear()

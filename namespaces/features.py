@@ -6,6 +6,7 @@ feature is tried, and netem's are read back: an old kernel takes an attribute it
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 from pathlib import Path
@@ -19,7 +20,7 @@ from netlab.namespaces.netem_codec import decode_netem, encode_netem
 from netlab.namespaces.rtnetlink import RouteSocket
 from netlab.traces.qdisc_state import GilbertElliottState, QdiscState, SlotState
 
-__all__ = ["KernelFeatures", "probe_features", "require_netem"]
+__all__ = ["KernelFeatures", "kernel_features", "probe_features", "require_netem"]
 
 _LOOPBACK = 1
 _HANDLE = 0x10000
@@ -68,6 +69,15 @@ class KernelFeatures(Struct, frozen=True, kw_only=True):
         """Return the names of what is not there."""
         return [field for field in self.__struct_fields__ if getattr(self, field) is False]
 
+    def seed_warning(self) -> str:
+        """Return what a person must know of seeds on this kernel; empty where they hold."""
+        if not self.netem or self.seed:
+            return ""
+        return (
+            f"kernel {self.release} has a netem without seeds (Linux 6.6 brought them): the seed is not in force, "
+            "losses and delays differ from run to run; --on guest has a kernel with them"
+        )
+
 
 def probe_features() -> KernelFeatures:
     """Try each feature in a namespace of its own, which is gone afterwards.
@@ -90,6 +100,16 @@ def probe_features() -> KernelFeatures:
             tun=_has_tun(),
             user_namespaces=_has_user_namespaces(),
         )
+
+
+@functools.cache
+def kernel_features() -> KernelFeatures:
+    """Return what this kernel can do; probed once, when it is first asked for.
+
+    Raises:
+        PrivilegeError: The caller may not make namespaces.
+    """
+    return probe_features()
 
 
 def require_netem(features: KernelFeatures) -> None:

@@ -14,8 +14,9 @@ from typing import Literal, NamedTuple, TypeVar
 from netlab.errors import LabError, SpecError
 from netlab.namespaces.node import Node
 from netlab.namespaces.pid_space import PidSpace
-from netlab.namespaces.process import HostProcess, Program
+from netlab.namespaces.process import HostProcess
 from netlab.namespaces.process_output import FileOutput, Inherited, KeptTail, ProcessOutput
+from netlab.namespaces.program import Program
 
 __all__ = ["Attachment", "Host"]
 

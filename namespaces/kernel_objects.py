@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
-__all__ = ["INGRESS_HANDLE", "ROOT", "LinkEntry", "QdiscEntry"]
+__all__ = ["IFF_UP", "INGRESS_HANDLE", "ROOT", "LinkEntry", "QdiscEntry"]
 
 ROOT = 0xFFFFFFFF
 """TC_H_ROOT: the parent of an interface's egress qdisc."""
+IFF_UP = 1
 INGRESS_HANDLE = 0xFFFF0000
 """``ffff:``, the handle of an interface's ingress qdisc."""
 
@@ -30,6 +31,18 @@ class LinkEntry(NamedTuple):
     mac: str
     mtu: int
     up: bool
+
+    @classmethod
+    def read(cls, message: Any) -> Self:
+        """Return what a decoded RTM_NEWLINK says."""
+        return cls(
+            ifindex=message["index"],
+            name=message.get_attr("IFLA_IFNAME") or "",
+            kind=message.get(("linkinfo", "kind")) or "",
+            mac=message.get_attr("IFLA_ADDRESS") or "",
+            mtu=message.get_attr("IFLA_MTU") or 0,
+            up=bool(message["flags"] & IFF_UP),
+        )
 
 
 class QdiscEntry(NamedTuple):
@@ -54,3 +67,18 @@ class QdiscEntry(NamedTuple):
     sent_bytes: int
     dropped: int
     queued_packets: int
+
+    @classmethod
+    def read(cls, message: Any) -> Self:
+        """Return what a decoded RTM_NEWQDISC says."""
+        statistics = message.get_attr("TCA_STATS") or {}
+        return cls(
+            kind=message.get_attr("TCA_KIND") or "",
+            handle=message["handle"],
+            parent=message["parent"],
+            options=message.get_attr("TCA_OPTIONS") or b"",
+            sent_packets=statistics.get("packets", 0),
+            sent_bytes=statistics.get("bytes", 0),
+            dropped=statistics.get("drop", 0),
+            queued_packets=statistics.get("qlen", 0),
+        )

@@ -16,11 +16,12 @@ Must not know labs, processes or time.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from netlab.errors import LabError, ProfileError
-from netlab.namespaces.features import KernelFeatures
+from netlab.errors import KernelError, LabError, ProfileError
+from netlab.namespaces.features import KernelFeatures, require_netem
 from netlab.namespaces.kernel_objects import ROOT
 from netlab.namespaces.link_plan import PREFIX_LENGTH, EndPlan, LinkPlan
 from netlab.namespaces.namespace import Namespace
@@ -28,14 +29,13 @@ from netlab.namespaces.netem_qdisc import NetemQdisc
 from netlab.namespaces.node import Node
 from netlab.namespaces.offload import switch_offloads_off
 from netlab.namespaces.rtnetlink import RouteSocket
-from netlab.traces.profile import LinkProfile, ProfilePair
+from netlab.traces.pair import ProfilePair
+from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import QdiscState
-from netlab.traces.seed import link_seed
+from netlab.traces.seed import DIRECTIONS, Direction, link_seed
 
-__all__ = ["DIRECTIONS", "Direction", "Link", "LinkReading", "Wire"]
+__all__ = ["Link", "LinkReading", "Wire"]
 
-Direction = Literal["forward", "back"]
-DIRECTIONS: tuple[Direction, Direction] = ("forward", "back")
 _PASSING_HANDLE = 0x7FF00000
 
 
@@ -96,7 +96,6 @@ class Link:
         wire: The namespace in its middle.
         forward: netem from the first host to the second; None as long as none was asked for.
         back: netem from the second host to the first.
-        played: Set while a Player owns the link.
     """
 
     def __init__(self, name: str, plan: LinkPlan, wire: Wire, run_seed: int) -> None:
@@ -104,10 +103,12 @@ class Link:
         self.plan = plan
         self.forward: NetemQdisc | None = None
         self.back: NetemQdisc | None = None
-        self.played = False
         self.wire = wire
         self._run_seed = run_seed
-        self._steps = dict.fromkeys(DIRECTIONS, 0)
+        # Changes so far, which number the seeds; and where that stood when play began.
+        self._changes = dict.fromkeys(DIRECTIONS, 0)
+        self._play_from = dict.fromkeys(DIRECTIONS, 0)
+        self._is_playing: Callable[[], bool] = _never
 
     @classmethod
     def open(
@@ -123,17 +124,25 @@ class Link:
     ) -> Link:
         """Join two hosts; when it returns, the first packet goes through, impaired as asked.
 
+        When it fails, nothing of the link is left: it can be tried again.
+
         Raises:
             FeatureMissing: This kernel lacks veth, the redirection or netem.
             KernelError: The kernel refuses, or netem shows another state than asked for.
         """
         link = cls(name, plan, wire, run_seed)
-        link._make_veths(ends, mtu)
-        for direction, asked in zip(DIRECTIONS, impairment, strict=True):
-            if asked is not None:
-                link.apply(asked, direction)
-        link._join()
-        link._give_addresses(ends)
+        if any(asked is not None for asked in impairment):
+            require_netem(wire.features())  # before anything is made
+        try:
+            link._make_veths(ends, mtu)
+            for direction, asked in zip(DIRECTIONS, impairment, strict=True):
+                if asked is not None:
+                    link.apply(asked, direction)
+            link._join()
+            link._give_addresses(ends)
+        except BaseException as error:
+            link._take_away(error)
+            raise
         return link
 
     def apply(
@@ -150,8 +159,9 @@ class Link:
             LabError: A schedule is being played on this link.
             KernelError: The kernel refuses, or shows another state than asked for.
         """
-        if self.played:
-            raise LabError(f"link {self.name} is being played", hint="stop the player before changing it by hand")
+        if self._is_playing():
+            hint = "Lab.stop_playing() before changing it by hand"
+            raise LabError(f"link {self.name} is being played", hint=hint)
         if direction is not None and direction not in DIRECTIONS:
             raise ProfileError(f"direction = {direction!r}: must be forward or back")
         for one in DIRECTIONS if direction is None else (direction,):
@@ -174,16 +184,44 @@ class Link:
         """Return the netem of one direction; None where there is none."""
         return self.forward if direction == "forward" else self.back
 
+    @property
+    def seeded(self) -> bool:
+        """Tell whether seeds decide what it does: each netem on it has one, and this kernel's netem heeds it."""
+        states = [qdisc.asked for qdisc in (self.forward, self.back) if qdisc is not None]
+        if not states:
+            return True
+        return self.wire.features().seed and all(state is not None and state.seed is not None for state in states)
+
+    def begin_play(self, is_playing: Callable[[], bool]) -> None:
+        """Leave the link to a Player; nobody else changes it as long as ``is_playing`` tells so."""
+        self._is_playing = is_playing
+        self._play_from = dict(self._changes)
+
+    def end_play(self) -> None:
+        """Take the link back from its Player, which has been stopped."""
+        self._is_playing = _never
+
+    def played_seed(self, direction: Direction, step: int) -> int:
+        """Return the seed of a step that is played, counted from 0 over all passes of a loop.
+
+        Seeds are numbered by the changes of the link, whoever makes them: none comes twice, not that of the
+        state before play, nor those of an earlier play or of a change by hand after it.
+        """
+        number = self._play_from[direction] + step
+        self._changes[direction] = max(self._changes[direction], number + 1)
+        return link_seed(self._run_seed, self.name, direction, number)
+
     def _next_seed(self, direction: Direction) -> int:
-        step = self._steps[direction]
-        self._steps[direction] += 1
-        return link_seed(self._run_seed, self.name, direction, step)
+        number = self._changes[direction]
+        self._changes[direction] += 1
+        return link_seed(self._run_seed, self.name, direction, number)
 
     def _put(self, direction: Direction, state: QdiscState) -> None:
         qdisc = self.qdisc(direction)
         if qdisc is not None:
             qdisc.apply(state)
             return
+        require_netem(self.wire.features())
         # Forward leaves the wire towards the second host, so it sits on the end that faces it.
         end = self.plan.second if direction == "forward" else self.plan.first
         qdisc = NetemQdisc(self.wire.qdiscs, end.wire_index, features=self.wire.features())
@@ -205,6 +243,15 @@ class Link:
             switch_offloads_off(routes, end.wire_interface)
             host.routes.set_up(end.index)
 
+    def _take_away(self, first: BaseException) -> None:
+        """Delete what there is of a link that could not be made; its qdiscs and addresses go with it."""
+        for end in (self.plan.first, self.plan.second):
+            try:
+                self.wire.routes.delete_link(end.wire_index)
+            except KernelError as error:
+                if error.errno != errno.ENODEV:
+                    first.add_note(f"and then, taking link {self.name} away: {error}")
+
     def _join(self) -> None:
         routes = self.wire.routes
         first, second = self.plan.first.wire_index, self.plan.second.wire_index
@@ -222,6 +269,11 @@ class Link:
                 _let_pass(host.routes, end)
                 host.routes.add_address(end.index, end.address, PREFIX_LENGTH)
                 host.routes.add_neighbour(end.index, other.address, other.mac)
+
+
+def _never() -> bool:
+    """Tell that nobody plays."""
+    return False
 
 
 def _let_pass(routes: RouteSocket, end: EndPlan) -> None:

@@ -17,14 +17,12 @@ import struct
 from collections.abc import Iterator
 
 from netlab.errors import KernelError, ProfileError
-from netlab.namespaces.netem_compare import compare_netem
 from netlab.traces.qdisc_state import FourStateState, GilbertElliottState, QdiscState, SlotState
 
 __all__ = [
     "HOT",
     "HOT_SEEDLESS",
     "MAX_OPTIONS_BYTES",
-    "compare_netem",
     "decode_netem",
     "encode_netem",
     "hot_values",

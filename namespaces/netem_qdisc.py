@@ -10,6 +10,7 @@ Owns what the kernel does not tell: which tables the qdisc holds. Knows the sock
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from functools import lru_cache
 from operator import attrgetter
@@ -34,7 +35,7 @@ from netlab.traces.qdisc_state import QdiscState, SlotState
 
 if TYPE_CHECKING:
     from netlab.namespaces.features import KernelFeatures
-    from netlab.namespaces.netlink_socket import PrebuiltRequest
+    from netlab.namespaces.prebuilt_request import PrebuiltRequest
     from netlab.namespaces.rtnetlink import RouteSocket
 
 __all__ = ["DEFAULT_HANDLE", "NetemQdisc", "linear_table"]
@@ -112,7 +113,12 @@ class NetemQdisc:
         self._socket.qdisc_add(self.ifindex, self.handle, self._parent, "netem", encode_netem(state))
         self._remember(state)
         if verify:
-            self.verify()
+            try:
+                self.verify()
+            except BaseException:  # what is not as asked for must not be in the way of the next try
+                with contextlib.suppress(KernelError):
+                    self.delete()
+                raise
 
     def apply(self, state: QdiscState) -> None:
         """Put the qdisc in this state and prove it; packets in flight stay in flight.

@@ -28,27 +28,16 @@ from netlab.namespaces.keeper import keeper_command
 from netlab.namespaces.keeper_frame import FrameError, receive_frame, send_frame
 from netlab.namespaces.namespace import Namespace
 from netlab.namespaces.netlink_ack import refusal
-from netlab.namespaces.process import HostProcess, Program
+from netlab.namespaces.process import HostProcess
 from netlab.namespaces.process_output import KeptTail, ProcessOutput, last_lines
+from netlab.namespaces.program import Program, start_request
 from netlab.namespaces.syscalls import CLONE_NEWPID, unshare
+from netlab.namespaces.ward import Ward
 
 __all__ = ["PidSpace"]
 
 _READY_TIMEOUT_S = 30.0
 _EXIT_TIMEOUT_S = 10.0
-
-
-class _Ward:
-    """A process in the keeper's care: how its start went, and then itself."""
-
-    def __init__(self, process: HostProcess) -> None:
-        self.process = process
-        self.settled = threading.Event()
-        self.problem: NetlabError | None = None
-
-    def settle(self, problem: NetlabError | None = None) -> None:
-        self.problem = problem
-        self.settled.set()
 
 
 class PidSpace:
@@ -68,7 +57,7 @@ class PidSpace:
         self._selector = selectors.DefaultSelector()
         self._lock = threading.Lock()
         self._last_number = 0
-        self._wards: dict[int, _Ward] = {}
+        self._wards: dict[int, Ward] = {}
         self._closing = False
         self._ready = threading.Event()
         self._problem: NetlabError | None = None
@@ -112,12 +101,12 @@ class PidSpace:
         with self._lock:
             self._last_number += 1
             number = self._last_number
-        ward = _Ward(HostProcess(f"{host.label}: {program.argv[0]}", program.argv, output, number, self))
+        ward = Ward(HostProcess(f"{host.label}: {program.argv[0]}", program.argv, output, number, self))
         self._wards[number] = ward
         with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
             stdin = nothing.fileno() if stdin_fd is None else stdin_fd
             try:
-                self._send(_request(number, program), [host.fd, stdin, output.stdout_fd, output.stderr_fd])
+                self._send(start_request(number, program), [host.fd, stdin, output.stdout_fd, output.stderr_fd])
             except NetlabError:
                 self._wards.pop(number, None)
                 output.close()
@@ -304,20 +293,3 @@ def _wait_for_end(keeper: subprocess.Popen[bytes]) -> int | None:
         except subprocess.TimeoutExpired:
             keeper.kill()
     return None
-
-
-def _request(number: int, program: Program) -> dict[str, Any]:
-    return {
-        "do": "start",
-        "id": number,
-        "argv": [_text(argument) for argument in program.argv],
-        "env": {_text(name): _text(value) for name, value in program.env.items()},
-        "cwd": _text(program.cwd),
-        "session": program.own_session,
-        "ignore": sorted(program.ignored_signals),
-    }
-
-
-def _text(argument: str) -> str:
-    """Return an argument's bytes as text that JSON carries unchanged."""
-    return os.fsencode(argument).decode("latin-1")

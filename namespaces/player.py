@@ -14,27 +14,24 @@ right after the other. Time and kernel are handed in: the tests jump.
 from __future__ import annotations
 
 import threading
-import time
-from collections import deque
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Protocol, Self
 
 from msgspec import Struct
 
 from netlab.errors import KernelError, LabError
+from netlab.namespaces.play_log import DEFAULT_LOG_STEPS, PlayedStep, PlayerCounts, PlayLog
+from netlab.namespaces.player_clock import InterruptibleClock, PlayerClock
 from netlab.namespaces.syscalls import set_timer_slack
 from netlab.namespaces.timeline import Cue, Timeline, Track
 from netlab.traces.qdisc_state import QdiscState
 
-__all__ = ["Clock", "MonotonicClock", "Played", "PlayedQdisc", "PlayedStep", "Player", "PlayerCounts"]
+__all__ = ["Played", "PlayedQdisc", "Player"]
 
-DEFAULT_LOG_STEPS = 1_000_000
 _VERIFY_EVERY_S = 1.0
 # A read-back takes about 0.3 ms in a guest kernel.
 _VERIFY_SLACK_S = 0.02
-
-Outcome = Literal["applied", "superseded", "failed"]
 
 
 class PlayedQdisc(Protocol):
@@ -49,77 +46,11 @@ class PlayedQdisc(Protocol):
         ...
 
 
-class Clock(Protocol):
-    """Where the Player gets its time from."""
-
-    def now_s(self) -> float:
-        """Return the time, from any beginning."""
-        ...
-
-    def wait_until(self, deadline_s: float, interrupt: threading.Event) -> None:
-        """Return at the deadline, or earlier when interrupted."""
-        ...
-
-
-class MonotonicClock:
-    """The machine's monotonic clock."""
-
-    def now_s(self) -> float:
-        """Return the seconds since some time in the past."""
-        return time.monotonic()
-
-    def wait_until(self, deadline_s: float, interrupt: threading.Event) -> None:
-        """Sleep until the deadline or the interrupt."""
-        while (left_s := deadline_s - time.monotonic()) > 0.0:
-            if interrupt.wait(min(left_s, threading.TIMEOUT_MAX)):
-                return
-
-
 class Played(Struct, frozen=True):
     """A track and the qdisc it is played on."""
 
     track: Track
     qdisc: PlayedQdisc
-
-
-class PlayedStep(Struct, frozen=True, kw_only=True):
-    """One line of the log.
-
-    Attributes:
-        track: Name of the track.
-        step: Which step, counted over all passes.
-        asked_s: When it was to be in force, from the start of play.
-        applied_s: When the kernel had acknowledged it; None where it was not applied.
-        outcome: ``applied``, ``superseded`` or ``failed``.
-        error: Why it failed.
-    """
-
-    track: str
-    step: int
-    asked_s: float
-    applied_s: float | None
-    outcome: Outcome
-    error: str = ""
-
-
-class PlayerCounts(Struct, frozen=True, kw_only=True):
-    """What has been played so far; goes on counting when the log is full.
-
-    Attributes:
-        applied: Steps put in force.
-        superseded: Steps whose successor was due before they were applied.
-        failed: Steps the kernel refused.
-        verified: Read-backs that showed the state asked for.
-        late_max_s: Greatest time from asked to acknowledged.
-        late_mean_s: Mean of that time.
-    """
-
-    applied: int = 0
-    superseded: int = 0
-    failed: int = 0
-    verified: int = 0
-    late_max_s: float = 0.0
-    late_mean_s: float = 0.0
 
 
 class Player:
@@ -132,17 +63,15 @@ class Player:
     """
 
     def __init__(
-        self, played: Sequence[Played], clock: Clock | None = None, log_steps: int = DEFAULT_LOG_STEPS
+        self, played: Sequence[Played], clock: PlayerClock | None = None, log_steps: int = DEFAULT_LOG_STEPS
     ) -> None:
         self._played = tuple(played)
         self._qdiscs = {one.track.name: one.qdisc for one in self._played}
         if len(self._qdiscs) != len(self._played):
             raise LabError("two tracks of one name in a player", hint="name them by link and direction")
         self._timeline = Timeline([one.track for one in self._played])
-        self._clock: Clock = clock or MonotonicClock()
-        self._log: deque[PlayedStep] = deque(maxlen=log_steps)
-        self._applied = self._superseded = self._failed = self._verified = 0
-        self._late_max_s = self._late_sum_s = 0.0
+        self._clock: PlayerClock = clock or InterruptibleClock()
+        self._log = PlayLog(log_steps)
         self._start_s = 0.0
         self._verified_s = 0.0
         self._unverified: dict[str, PlayedQdisc] = {}
@@ -153,19 +82,12 @@ class Player:
     @property
     def log(self) -> list[PlayedStep]:
         """The newest steps, oldest first."""
-        return list(self._log)
+        return self._log.steps
 
     @property
     def counts(self) -> PlayerCounts:
         """What has been played so far."""
-        return PlayerCounts(
-            applied=self._applied,
-            superseded=self._superseded,
-            failed=self._failed,
-            verified=self._verified,
-            late_max_s=self._late_max_s,
-            late_mean_s=self._late_sum_s / self._applied if self._applied else 0.0,
-        )
+        return self._log.counts
 
     @property
     def duration_s(self) -> float:
@@ -182,6 +104,10 @@ class Player:
             raise LabError("this player has been started already", hint="make a new one")
         self._thread = threading.Thread(target=self._play_in_thread, name="netlab-player", daemon=True)
         self._thread.start()
+
+    def is_playing(self) -> bool:
+        """Tell whether it still changes qdiscs: it has been started, and neither ended nor been stopped."""
+        return self._thread is not None and self._thread.is_alive()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until it has played to the end; False when the time is up before."""
@@ -242,8 +168,7 @@ class Player:
         for cue in due.cues:
             self._apply(cue)
         for cue in due.superseded:
-            self._superseded += 1
-            self._note(cue, None, "superseded")
+            self._log.note_superseded(cue)
 
     def _play_in_thread(self) -> None:
         try:
@@ -260,29 +185,11 @@ class Player:
         try:
             qdisc.apply_fast(cue.state)
         except KernelError as error:
-            self._failed += 1
             self._problem = self._problem or error
-            self._note(cue, None, "failed", str(error))
+            self._log.note_failed(cue, str(error))
             return
-        applied_s = self._now_s()
-        late_s = applied_s - cue.asked_s
-        self._applied += 1
-        self._late_sum_s += late_s
-        self._late_max_s = max(self._late_max_s, late_s)
+        self._log.note_applied(cue, self._now_s())
         self._unverified[cue.track.name] = qdisc
-        self._note(cue, applied_s, "applied")
-
-    def _note(self, cue: Cue, applied_s: float | None, outcome: Outcome, error: str = "") -> None:
-        self._log.append(
-            PlayedStep(
-                track=cue.track.name,
-                step=cue.count,
-                asked_s=cue.asked_s,
-                applied_s=applied_s,
-                outcome=outcome,
-                error=error,
-            )
-        )
 
     def _verify_where_idle(self, next_s: float | None) -> None:
         """Read back now and then, only where it cannot make the next step late."""
@@ -297,6 +204,6 @@ class Player:
         for qdisc in unverified.values():
             try:
                 qdisc.verify()
-                self._verified += 1
+                self._log.note_verified()
             except KernelError as error:
                 self._problem = self._problem or error

@@ -8,38 +8,17 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
-
-from msgspec import Struct
 
 from netlab.errors import LabError
 from netlab.namespaces.process_output import ProcessOutput, last_lines
 
-__all__ = ["HostProcess", "Program", "SignalSender"]
+__all__ = ["HostProcess", "SignalSender"]
 
 DEFAULT_GRACE_S = 2.0
 _KILL_TIMEOUT_S = 10.0
 _LINES_SHOWN = 20
-
-
-class Program(Struct, frozen=True, kw_only=True):
-    """What to run.
-
-    Attributes:
-        argv: The program and its arguments; looked up in ``env``'s PATH.
-        env: Its whole environment.
-        cwd: The folder it starts in.
-        own_session: Start a session and process group of its own. False leaves it in netlab's: then the
-            terminal's Ctrl-C and Ctrl-Z reach it as they would without netlab.
-        ignored_signals: Signals it starts with ignored, as under nohup.
-    """
-
-    argv: Sequence[str]
-    env: Mapping[str, str]
-    cwd: str
-    own_session: bool = True
-    ignored_signals: frozenset[int] = frozenset()
 
 
 class SignalSender(Protocol):
@@ -109,7 +88,7 @@ class HostProcess:
         status = self.poll()
         if status not in (None, 0) and not self._ending:
             assert status is not None
-            how = f"was killed by {signal.Signals(-status).name}" if status < 0 else "failed"
+            how = f"was killed by {_signal_name(-status)}" if status < 0 else "failed"
             raise LabError(f"{self.label} (pid {self.pid}) {how}", status, self.last_lines())
 
     def last_lines(self, count: int = _LINES_SHOWN) -> str:
@@ -165,3 +144,11 @@ class HostProcess:
             if self._status is None and self._problem is None:
                 self._problem = problem
                 self._changed.notify_all()
+
+
+def _signal_name(number: int) -> str:
+    """Return a signal's name; of the real-time signals only the first and the last have one."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

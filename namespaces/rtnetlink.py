@@ -18,10 +18,11 @@ from pyroute2.netlink.rtnl.rtmsg import rtmsg
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
 from netlab.errors import KernelError
-from netlab.namespaces.kernel_objects import INGRESS_HANDLE, ROOT, LinkEntry, QdiscEntry
-from netlab.namespaces.netlink_socket import NetlinkSocket, PrebuiltRequest
+from netlab.namespaces.kernel_objects import IFF_UP, INGRESS_HANDLE, LinkEntry, QdiscEntry
+from netlab.namespaces.netlink_socket import NetlinkSocket
+from netlab.namespaces.prebuilt_request import PrebuiltRequest
 
-__all__ = ["INGRESS_HANDLE", "ROOT", "LinkEntry", "QdiscEntry", "RouteSocket"]
+__all__ = ["RouteSocket"]
 
 _TC_H_INGRESS = 0xFFFFFFF1
 
@@ -36,7 +37,6 @@ _NEWADDR, _NEWROUTE, _NEWNEIGH = 20, 24, 28
 _NEWQDISC, _DELQDISC, _GETQDISC, _NEWTFILTER = 36, 37, 38, 44
 
 _AF_INET, _AF_INET6 = 2, 10
-_IFF_UP = 1
 _NUD_PERMANENT = 0x80
 _RT_TABLE_MAIN, _RTPROT_STATIC, _RTN_UNICAST = 254, 4, 1
 _RT_SCOPE_UNIVERSE, _RT_SCOPE_LINK = 0, 253
@@ -122,16 +122,16 @@ class RouteSocket(NetlinkSocket):
     def links(self) -> list[LinkEntry]:
         """Return every interface of the namespace, lo included."""
         replies = self.query(_encode(ifinfmsg(), _GETLINK, _DUMP, []), "list the interfaces")
-        return [_read_link(_decode(ifinfmsg, reply)) for reply in replies]
+        return [LinkEntry.read(_decode(ifinfmsg, reply)) for reply in replies]
 
     def set_up(self, index: int) -> None:
         """Bring an interface up."""
-        message = _encode(ifinfmsg(), _SETLINK, 0, [], index=index, flags=_IFF_UP, change=_IFF_UP)
+        message = _encode(ifinfmsg(), _SETLINK, 0, [], index=index, flags=IFF_UP, change=IFF_UP)
         self.request(message, f"bring interface {index} up")
 
     def set_down(self, index: int) -> None:
         """Take an interface down."""
-        message = _encode(ifinfmsg(), _SETLINK, 0, [], index=index, flags=0, change=_IFF_UP)
+        message = _encode(ifinfmsg(), _SETLINK, 0, [], index=index, flags=0, change=IFF_UP)
         self.request(message, f"take interface {index} down")
 
     def delete_link(self, index: int) -> None:
@@ -209,7 +209,7 @@ class RouteSocket(NetlinkSocket):
         attempt = f"read the qdisc {handle >> 16:x}: of interface {index}"
         message = _qdisc_message(_GETQDISC, _ECHO, (index, handle, parent))
         for reply in self.query(message, attempt):
-            entry = _read_qdisc(_decode(_OpaqueTcmsg, reply))
+            entry = QdiscEntry.read(_decode(_OpaqueTcmsg, reply))
             if entry.handle == handle:
                 return entry
         raise KernelError(attempt, errno.ENOENT)
@@ -218,7 +218,7 @@ class RouteSocket(NetlinkSocket):
         """Return every qdisc of an interface."""
         replies = self.query(_qdisc_message(_GETQDISC, _DUMP, (0, 0, 0)), "list the qdiscs")
         messages = (_decode(_OpaqueTcmsg, reply) for reply in replies)
-        return [_read_qdisc(message) for message in messages if message["index"] == index]
+        return [QdiscEntry.read(message) for message in messages if message["index"] == index]
 
     def redirect(self, from_index: int, to_index: int) -> None:
         """Send every packet that arrives at one interface out of another: a wire, without a bridge.
@@ -295,28 +295,3 @@ def _qdisc_message(
     if options is not None:
         attributes.append(("TCA_OPTIONS", options))
     return _encode(_OpaqueTcmsg(), request, flags, attributes, index=index, handle=handle, parent=parent)
-
-
-def _read_link(message: Any) -> LinkEntry:
-    return LinkEntry(
-        ifindex=message["index"],
-        name=message.get_attr("IFLA_IFNAME") or "",
-        kind=message.get(("linkinfo", "kind")) or "",
-        mac=message.get_attr("IFLA_ADDRESS") or "",
-        mtu=message.get_attr("IFLA_MTU") or 0,
-        up=bool(message["flags"] & _IFF_UP),
-    )
-
-
-def _read_qdisc(message: Any) -> QdiscEntry:
-    statistics = message.get_attr("TCA_STATS") or {}
-    return QdiscEntry(
-        kind=message.get_attr("TCA_KIND") or "",
-        handle=message["handle"],
-        parent=message["parent"],
-        options=message.get_attr("TCA_OPTIONS") or b"",
-        sent_packets=statistics.get("packets", 0),
-        sent_bytes=statistics.get("bytes", 0),
-        dropped=statistics.get("drop", 0),
-        queued_packets=statistics.get("qlen", 0),
-    )

@@ -73,18 +73,18 @@ class Track(Struct, frozen=True, kw_only=True):
         return state if self.seed_of is None else state.replace(seed=self.seed_of(count))
 
 
-def schedule_track(name: str, schedule: Schedule, seed_of: Callable[[int], int]) -> Track:
+def schedule_track(name: str, schedule: Schedule, seed_of: Callable[[int], int] | None = None) -> Track:
     """Return a schedule as the states of a qdisc.
 
     Args:
         name: What the log calls it.
         schedule: One direction of a link over time.
-        seed_of: Seed of a step, counted over all passes.
+        seed_of: Seed of a step, counted over all passes; None leaves seeds to the kernel.
     """
     return Track(
         name=name,
         starts_s=tuple(step.start_s for step in schedule.steps),
-        states=schedule.to_qdisc_states(lambda _: 0),  # each gets its own seed when it is played
+        states=schedule.to_qdisc_states(lambda _: None),  # each gets its own seed when it is played
         duration_s=schedule.duration_s,
         loop=schedule.loop,
         seed_of=seed_of,

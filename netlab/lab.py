@@ -17,105 +17,92 @@ nothing: no namespace, interface, qdisc or process.
 
 from __future__ import annotations
 
-import functools
 import os
 import secrets
-import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from netlab.closers import Closers
 from netlab.errors import LabError, SpecError
-from netlab.lab_exec import run_exec
-from netlab.lab_impairment import Impairment, plan_directions, read_profiles
+from netlab.lab_builder import LabBuilder
+from netlab.lab_impairment import Impairment, plan_directions
 from netlab.lab_name import take_lab_name
-from netlab.lab_spec import MAX_HOSTS, MAX_MTU_BYTES, MIN_MTU_BYTES, LabSpec, check_name, read_lab_spec
-from netlab.namespaces.features import KernelFeatures, probe_features
+from netlab.lab_play import LabPlay
+from netlab.lab_programs import LabPrograms
+from netlab.lab_spec import MAX_HOSTS, LabSpec, check_link, check_name, check_seed, read_lab_spec
+from netlab.namespaces.features import kernel_features
 from netlab.namespaces.host import Attachment, Host
-from netlab.namespaces.link import Direction, Link, Wire
+from netlab.namespaces.link import Link, Wire
 from netlab.namespaces.link_plan import plan_link
 from netlab.namespaces.node import Node
 from netlab.namespaces.pid_space import PidSpace
-from netlab.namespaces.player import Played, Player
+from netlab.namespaces.player import Player
 from netlab.namespaces.process import HostProcess
-from netlab.namespaces.timeline import Track
 
-__all__ = ["Impairment", "Lab", "kernel_features", "run_exec"]
+__all__ = ["Lab"]
 
-GRACE_S = 2.0
-"""How long processes may take to end when asked to."""
-
-
-@functools.cache
-def kernel_features() -> KernelFeatures:
-    """Return what this kernel can do; probed once, when the first impaired link needs it.
-
-    Raises:
-        PrivilegeError: The caller may not make namespaces.
-    """
-    return probe_features()
+StrPath = str | os.PathLike[str]
 
 
 class Lab:
     """Hosts, links and processes that live and end together.
 
     Args:
-        name: What messages call it; one lab of a name at a time on a machine. A fresh one unless given.
-        seed: Seed of every link: the same seed gives the same losses.
+        name: What messages call it; one lab of a name at a time in a network namespace (a container has its
+            own). The spec's unless given, else a fresh one.
+        seed: Seed of every link: the same seed gives the same losses. The spec's unless given, else 0.
         run_folder: Where the output of its processes goes; unless given, the last 64 KiB of each are kept.
         spec: Hosts, links and commands that are made when the lab is opened.
         spec_folder: What relative paths of the spec are relative to.
 
     Raises:
-        SpecError: The name or the spec is not one a lab can have; nothing has been made then.
+        SpecError: The name, the seed or the spec is not one a lab can have; nothing has been made then.
     """
 
     def __init__(
         self,
         name: str = "",
         *,
-        seed: int = 0,
-        run_folder: str | os.PathLike[str] | None = None,
+        seed: int | None = None,
+        run_folder: StrPath | None = None,
         spec: LabSpec | None = None,
-        spec_folder: str | os.PathLike[str] = "",
+        spec_folder: StrPath = "",
     ) -> None:
         self.id = secrets.token_hex(3)
         self.name = name or (spec.name if spec else "") or f"lab-{self.id}"
-        self.seed = spec.seed if spec else seed
+        self.seed = seed if seed is not None else spec.seed if spec else 0
         self.hosts: dict[str, Host] = {}
         self.links: dict[str, Link] = {}
-        self.player: Player | None = None
+        self._play = LabPlay(f"lab {self.name}")
         self._run_folder = Path(run_folder) if run_folder is not None else None
-        self._spec = spec
-        self._spec_folder = Path(spec_folder)
-        self._impairments: dict[str, Impairment] = {}
-        self._scheduled: list[tuple[Link, Direction, Track]] = []
         self._wire: Wire | None = None
-        self._pids: PidSpace | None = None
-        self._pids_lock = threading.Lock()
         self._closers = Closers(f"lab {self.name}")
+        self._programs = LabPrograms(f"lab {self.name}", self._closers)
         self._open = False
         check_name(self.name, key="name")
-        if spec is not None:
-            spec.check()
-            self._impairments = read_profiles(spec, self._spec_folder)
+        check_seed(self.seed)
+        self._builder = LabBuilder(spec, Path(spec_folder)) if spec is not None else None
 
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str], *, run_folder: str | os.PathLike[str] | None = None) -> Self:
+    def from_toml(
+        cls, path: StrPath, *, name: str = "", seed: int | None = None, run_folder: StrPath | None = None
+    ) -> Self:
         """Read a lab from a TOML file (docs/labs.md); open it with ``with``.
+
+        Name and seed, where given, beat the file's.
 
         Raises:
             SpecError: The file or one of its profiles is malformed.
         """
         spec = read_lab_spec(Path(path))
-        return cls(spec=spec, spec_folder=Path(path).parent, run_folder=run_folder)
+        return cls(name, seed=seed, spec=spec, spec_folder=Path(path).parent, run_folder=run_folder)
 
     def open(self) -> Self:
         """Open the lab: take its name; make what its spec names.
 
         Raises:
-            SpecError: A lab of this name is open on this machine.
+            SpecError: A lab of this name is open in this network namespace.
             PrivilegeError: The caller may not make namespaces.
             KernelError: The kernel refuses.
         """
@@ -127,13 +114,30 @@ class Lab:
             self._closers.push("give back the lab's name", name_holder.close)
             if self._run_folder is not None:
                 self._run_folder.mkdir(parents=True, exist_ok=True)
-            if self._spec is not None:
-                self._build(self._spec)
+            if self._builder is not None:
+                self._builder.build(self.add_host, self.add_link)
         except BaseException as error:
             self._open = False
             self._closers.close_after(error)
             raise
         return self
+
+    @property
+    def player(self) -> Player | None:
+        """The newest Player, whether it still plays or not; None before the first ``play``."""
+        return self._play.player
+
+    @property
+    def seeded(self) -> bool:
+        """Whether seeds decide what every link does: not so on kernels whose netem has none (before 6.6)."""
+        return all(link.seeded for link in self.links.values())
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a person must know of this lab before trusting what it shows."""
+        impaired = any(link.forward or link.back for link in self.links.values())
+        text = kernel_features().seed_warning() if impaired else ""
+        return [text] if text else []
 
     def add_host(self, name: str) -> Host:
         """Add a host.
@@ -145,9 +149,7 @@ class Lab:
         self._require_open()
         check_name(name, key=f"hosts.{name}")
         if name in self.hosts:
-            raise SpecError(
-                f"{name!r} is a host of this lab already", key=f"hosts.{name}", hint="choose another name"
-            )
+            raise SpecError(f"{name!r} is a host of this lab already", "", f"hosts.{name}", "choose another name")
         if len(self.hosts) >= MAX_HOSTS:
             raise SpecError(f"a lab has at most {MAX_HOSTS} hosts", key=f"hosts.{name}")
         node = Node.open(name)
@@ -183,8 +185,8 @@ class Lab:
         self._require_open()
         ends = (self._host(first), self._host(second))
         name = name or f"{ends[0].name}-{ends[1].name}"
-        self._check_link(name, ends, mtu)
-        forward, back = plan_directions(impairment, self.seed, name)
+        check_link(name, (ends[0].name, ends[1].name), mtu, self.links)
+        forward, back = plan_directions(impairment, name)
         plan = plan_link(len(self.links), self.id, len(ends[0].attachments), len(ends[1].attachments))
         link = Link.open(
             name,
@@ -199,7 +201,9 @@ class Lab:
         sides = ((ends[0], plan.first, ends[1], plan.second), (ends[1], plan.second, ends[0], plan.first))
         for host, end, peer, far_end in sides:
             host.attachments.append(Attachment(name, end.interface, end.address, peer.name, far_end.address))
-        self._scheduled += [(link, one.direction, one.track) for one in (forward, back) if one.track is not None]
+        for one in (forward, back):
+            if one.track is not None:
+                self._play.add(link, one.direction, one.track)
         return link
 
     def play(self) -> Player | None:
@@ -207,22 +211,22 @@ class Lab:
 
         Raises:
             LabError: They are being played already.
+            KernelError: What was played before did not take hold.
         """
         self._require_open()
-        if self.player is not None:
-            raise LabError(f"the schedules of lab {self.name} are being played already")
-        if not self._scheduled:
-            return None
-        played = []
-        for link, direction, track in self._scheduled:
-            qdisc = link.qdisc(direction)
-            assert qdisc is not None  # made with the track's first state
-            played.append(Played(track, qdisc))
-            link.played = True
-        self.player = Player(played)
-        self._closers.push("play the schedules", self.player.stop)
-        self.player.start()
-        return self.player
+        if self._play.player is None:
+            self._closers.push("play the schedules", self._play.stop)
+        return self._play.start()
+
+    def stop_playing(self) -> None:
+        """Stop the Player and read back what it did last; the links stay as they are and are ours to change.
+
+        Nothing where nothing is played; ``play`` begins again from the first steps.
+
+        Raises:
+            KernelError: A step of a schedule was refused or did not take hold.
+        """
+        self._play.stop()
 
     def start_commands(self) -> list[HostProcess]:
         """Start the command of each host that has one in the spec.
@@ -230,19 +234,7 @@ class Lab:
         Raises:
             KernelError: One cannot be started.
         """
-        started = []
-        for name, host in (self._spec.hosts if self._spec else {}).items():
-            if host.command:
-                folder = self._spec_folder
-                started.append(
-                    self.hosts[name].start(
-                        host.command,
-                        env=host.env,
-                        cwd=folder / host.cwd if host.cwd else None,
-                        stdout=folder / host.output if host.output else None,
-                    )
-                )
-        return started
+        return self._builder.start_commands(self.hosts) if self._builder else []
 
     def check(self) -> None:
         """Do nothing as long as all is well.
@@ -278,12 +270,6 @@ class Lab:
             self._open = False
             self._closers.close_after(error)
 
-    def _build(self, spec: LabSpec) -> None:
-        for name in spec.hosts:
-            self.add_host(name)
-        for link in spec.link:
-            self.add_link(*link.ends, self._impairments.get(link.full_name), name=link.full_name, mtu=link.mtu)
-
     def _require_open(self) -> None:
         if not self._open:
             raise LabError(f"lab {self.name} is not open", hint="use it within `with Lab(...) as lab:`")
@@ -299,16 +285,6 @@ class Lab:
             )
         return known
 
-    def _check_link(self, name: str, ends: tuple[Host, Host], mtu: int) -> None:
-        check_name(name, key="link.name")
-        if ends[0] is ends[1]:
-            raise SpecError(f"{ends[0].name!r} twice: a link joins two hosts", key="link.ends")
-        if name in self.links:
-            hint = "give it a name of its own"
-            raise SpecError(f"{name!r} is a link of this lab already", key="link.name", hint=hint)
-        if not MIN_MTU_BYTES <= mtu <= MAX_MTU_BYTES:
-            raise SpecError(f"{mtu}: must be {MIN_MTU_BYTES} .. {MAX_MTU_BYTES}", key="link.mtu")
-
     def _the_wire(self) -> Wire:
         if self._wire is None:
             self._wire = Wire.make(f"the wire of lab {self.name}", kernel_features)
@@ -317,9 +293,4 @@ class Lab:
 
     def _pid_space(self) -> PidSpace:
         self._require_open()
-        with self._pids_lock:  # hosts may be asked for programs from several threads
-            if self._pids is None:
-                self._pids = PidSpace.open(f"lab {self.name}")
-                self._closers.push("end the lab's keeper", self._pids.close)
-                self._closers.push("end the lab's processes", functools.partial(self._pids.end_processes, GRACE_S))
-            return self._pids
+        return self._programs.pid_space()

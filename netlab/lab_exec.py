@@ -21,6 +21,7 @@ from pathlib import Path
 
 from netlab.errors import KernelError, LabError, SpecError
 from netlab.foreground import Foreground, ignored_signals
+from netlab.lab import Lab
 from netlab.lab_impairment import Impairment
 from netlab.namespaces.process import HostProcess
 
@@ -66,7 +67,7 @@ def run_exec(
         peer: A command line for the far host, started first and given a moment to listen.
         seed: Seed of the link.
         mtu: Of the link, in bytes.
-        say: Told when the peer dies on its own; stderr unless given.
+        say: Told what is to be known of the kernel, and when the peer dies on its own; stderr unless given.
 
     Returns:
         The command's exit status; 128 + N when signal N killed it.
@@ -77,13 +78,14 @@ def run_exec(
         PrivilegeError: The caller may not make namespaces.
         FeatureMissing: This kernel has no netem.
     """
-    from netlab.lab import Lab
-
+    say = say or _print_to_stderr
     peer_words = split_command(peer) if peer is not None else None
     ignored = ignored_signals()
     with Lab(seed=seed) as lab:
         here, far = lab.add_host("here"), lab.add_host("peer")
         lab.add_link(here, far, impairment, name="exec", mtu=mtu)
+        for text in lab.warnings:
+            say(text)
         server = far.start(peer_words) if peer_words else None
         if server is not None:
             _wait_until_it_listens(server)
@@ -103,7 +105,7 @@ def run_exec(
             foreground.watch(process)
             status = process.wait()
         if server is not None:
-            _tell_of_its_death(server, say or _print_to_stderr)
+            _tell_of_its_death(server, say)
     return status if status >= 0 else 128 - status
 
 

@@ -10,20 +10,19 @@ Pure: makes nothing.
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 from msgspec import Struct
 
 from netlab.errors import NetlabError, ProfileError, SpecError
 from netlab.lab_spec import LabSpec
-from netlab.namespaces.link import Direction
 from netlab.namespaces.timeline import Track, schedule_track
+from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import parse_preset
-from netlab.traces.profile import LinkProfile, ProfilePair
+from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.schedule import Schedule
-from netlab.traces.seed import link_seed
+from netlab.traces.seed import Direction
 
 __all__ = ["DirectionPlan", "Impairment", "plan_directions", "read_profiles"]
 
@@ -35,8 +34,8 @@ class DirectionPlan(Struct, frozen=True, kw_only=True):
 
     Attributes:
         direction: ``forward`` or ``back``.
-        first: What it is made with; None for no netem.
-        track: What is played on it; None where nothing changes by itself.
+        first: What it is made with, of a schedule its first step; None for no netem.
+        track: What is played on it, without seeds; None where nothing changes by itself.
     """
 
     direction: Direction
@@ -67,13 +66,12 @@ def read_profiles(spec: LabSpec, folder: Path) -> dict[str, Impairment]:
     return profiles
 
 
-def plan_directions(impairment: Impairment, run_seed: int, link: str) -> tuple[DirectionPlan, DirectionPlan]:
+def plan_directions(impairment: Impairment, link: str) -> tuple[DirectionPlan, DirectionPlan]:
     """Return what each direction of a link begins with and plays.
 
     Args:
         impairment: A pair; a profile, schedule or state for both directions; or what ``parse_preset``
             understands; None for a clean link.
-        run_seed: Seed of the run.
         link: Name of the link.
 
     Raises:
@@ -83,17 +81,14 @@ def plan_directions(impairment: Impairment, run_seed: int, link: str) -> tuple[D
         impairment = parse_preset(impairment)
     if isinstance(impairment, ProfilePair):
         forward, back = impairment.forward, impairment.back
-        return _plan("forward", forward, run_seed, link), _plan("back", back, run_seed, link)
-    return _plan("forward", impairment, run_seed, link), _plan("back", impairment, run_seed, link)
+        return _plan("forward", forward, link), _plan("back", back, link)
+    return _plan("forward", impairment, link), _plan("back", impairment, link)
 
 
-def _plan(
-    direction: Direction, asked: LinkProfile | Schedule | QdiscState | None, run_seed: int, link: str
-) -> DirectionPlan:
+def _plan(direction: Direction, asked: LinkProfile | Schedule | QdiscState | None, link: str) -> DirectionPlan:
     if isinstance(asked, Schedule):
-        seed_of = functools.partial(link_seed, run_seed, link, direction)
-        track = schedule_track(f"{link} {direction}", asked, seed_of)
-        return DirectionPlan(direction=direction, first=track.state(0), track=track)
+        track = schedule_track(f"{link} {direction}", asked)
+        return DirectionPlan(direction=direction, first=asked.steps[0].profile, track=track)
     if asked is not None and not isinstance(asked, LinkProfile | QdiscState):
         raise ProfileError(
             f"{type(asked).__name__} is no impairment of a link",

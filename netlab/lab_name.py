@@ -1,12 +1,16 @@
-"""The name of an open lab: held by a socket, so that it is given back however the lab ends."""
+"""The name of an open lab: held by a socket, so that it is given back however the lab ends.
+
+The kernel keeps such names by network namespace: a container that has its own may use the name as well.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
 
-from netlab.errors import SpecError
+from netlab.errors import KernelError, SpecError
 
 __all__ = ["take_lab_name"]
 
@@ -20,7 +24,8 @@ def take_lab_name(name: str) -> socket.socket:
     get in each other's way.
 
     Raises:
-        SpecError: An open lab of this user has the name.
+        SpecError: An open lab of this user has the name in this network namespace.
+        KernelError: The kernel refuses for another reason.
     """
     holder = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     address = f"\0netlab/{os.getuid()}/{name}"
@@ -29,6 +34,8 @@ def take_lab_name(name: str) -> socket.socket:
         holder.listen(1)
     except OSError as error:
         holder.close()
+        if error.errno != errno.EADDRINUSE:
+            raise KernelError(f"take the lab's name {name!r}", error.errno or 0) from error
         problem = f"a lab of the name {name!r} is open already{_who_holds(address)}"
         raise SpecError(problem, key="name", hint="close that lab, or give this one another name") from error
     return holder

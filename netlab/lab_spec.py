@@ -22,7 +22,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -34,12 +34,12 @@ from netlab.namespaces.link_plan import MAX_LINKS
 
 __all__ = [
     "MAX_HOSTS",
-    "MAX_MTU_BYTES",
-    "MIN_MTU_BYTES",
     "HostSpec",
     "LabSpec",
     "LinkSpec",
+    "check_link",
     "check_name",
+    "check_seed",
     "read_lab_spec",
 ]
 
@@ -116,8 +116,7 @@ class LabSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """
         if self.name:
             check_name(self.name, path, "name")
-        if self.seed >= 2**64:
-            raise SpecError(f"{self.seed}: must be below 2^64", path, "seed")
+        check_seed(self.seed, path)
         for host in self.hosts:
             check_name(host, path, f"hosts.{host}")
             for argument in self.hosts[host].command:
@@ -149,6 +148,38 @@ def check_name(name: str, path: str = "", key: str = "") -> None:
     if not _NAME.match(name):
         rule = "must be 1 to 64 letters, digits, '.', '_' or '-', with a letter or digit at both ends"
         raise SpecError(f"{name[:80]!r} {rule}", path, key)
+
+
+def check_link(name: str, ends: tuple[str, str], mtu: int, taken: Container[str]) -> None:
+    """Refuse what no further link of a lab can be.
+
+    Args:
+        name: Its name.
+        ends: Names of its hosts.
+        mtu: In bytes.
+        taken: Names of the lab's other links.
+
+    Raises:
+        SpecError: A bad or taken name, one host twice, an MTU out of range.
+    """
+    check_name(name, key="link.name")
+    if ends[0] == ends[1]:
+        raise SpecError(f"{ends[0]!r} twice: a link joins two hosts", key="link.ends")
+    if name in taken:
+        hint = "give it a name of its own"
+        raise SpecError(f"{name!r} is a link of this lab already", key="link.name", hint=hint)
+    if not MIN_MTU_BYTES <= mtu <= MAX_MTU_BYTES:
+        raise SpecError(f"{mtu}: must be {MIN_MTU_BYTES} .. {MAX_MTU_BYTES}", key="link.mtu")
+
+
+def check_seed(seed: int, path: str = "") -> None:
+    """Refuse a seed that no link can have.
+
+    Raises:
+        SpecError: It is no whole number from 0 to 2^64 - 1.
+    """
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
+        raise SpecError(f"{seed!r:.80}: must be a whole number from 0 to 2^64 - 1", path, "seed")
 
 
 def read_lab_spec(path: str | Path) -> LabSpec:

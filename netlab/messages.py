@@ -19,6 +19,7 @@ receiver knows each message's exact size before it looks inside.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -78,25 +79,27 @@ class Space(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def problem(self) -> str:
         """Return how the fields contradict each other or what a message holds; empty where they do not."""
+        return next(self._problems(), "")
+
+    def _problems(self) -> Iterator[str]:
         if self.kind == "discrete":
             if self.n < 1 or self.shape or self.low or self.high or self.dtype.startswith("float"):
-                return "a discrete space needs n >= 1, an integer dtype, no shape and no bounds"
+                yield "a discrete space needs n >= 1, an integer dtype, no shape and no bounds"
             if self.dtype == "uint8" and self.n > _UINT8_VALUES:
-                return f"n = {self.n} does not fit uint8"
-            return ""
+                yield f"n = {self.n} does not fit uint8"
+            return
         if self.n or not self.shape:
-            return f"a box has a shape and no n; this one has shape {list(self.shape)} and n = {self.n}"
+            yield f"a box has a shape and no n; this one has shape {list(self.shape)} and n = {self.n}"
         if self.nbytes > MAX_PAYLOAD_BYTES:
-            return f"a box with values of {self.nbytes} bytes; {MAX_PAYLOAD_BYTES} are allowed"
+            yield f"a box with values of {self.nbytes} bytes; {MAX_PAYLOAD_BYTES} are allowed"
         items = math.prod(self.shape)
         for name, bounds in (("low", self.low), ("high", self.high)):
             if bounds and len(bounds) != items:
-                return f"{len(bounds)} {name} bounds for {items} elements"
+                yield f"{len(bounds)} {name} bounds for {items} elements"
             if any(math.isnan(bound) for bound in bounds):
-                return f"a {name} bound is NaN"
+                yield f"a {name} bound is NaN"
         if any(low > high for low, high in zip(self.low, self.high, strict=False)):
-            return "a lower bound is above its upper bound"
-        return ""
+            yield "a lower bound is above its upper bound"
 
 
 class TaskDescription(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from netlab.control.histogram import Histogram
-from netlab.namespaces.player import PlayerCounts
+from netlab.namespaces.play_log import PlayerCounts
 from netlab.report import CellResult, ChangeCounts, Milliseconds
 from netlab.share import ShareResult
 

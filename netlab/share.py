@@ -18,7 +18,8 @@ from netlab.envs.result import RunResult
 from netlab.envs.service import Progress
 from netlab.errors import LabError
 from netlab.lab import Lab
-from netlab.namespaces.player import Player, PlayerCounts
+from netlab.namespaces.play_log import PlayerCounts
+from netlab.namespaces.player import Player
 from netlab.namespaces.process import HostProcess
 from netlab.start_gate import StartGate
 from netlab.traces.pair import ProfilePair

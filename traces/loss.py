@@ -109,31 +109,6 @@ class GilbertElliott(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return the mean number of packets that a stay in BAD lasts."""
         return 1.0 / self.r
 
-    def at_packet_rate(self, fitted_hz: float, flow_hz: float) -> GilbertElliott:
-        """Return the chain that a flow of another packet rate sees on the same outages in *time*.
-
-        The chain counts packets: fitted at 100 Hz and used at 20 Hz, its outages last five times as long.
-        What is kept is the process behind it: the shares of time, and the decay of (1 - p - r) a second.
-
-        Args:
-            fitted_hz: Packet rate at which p and r hold.
-            flow_hz: Packet rate of the flow that will use the chain.
-
-        Raises:
-            ProfileError: A rate is out of range, or p + r > 1 (a chain that alternates has no such process).
-        """
-        bounded_number("fitted_hz", fitted_hz, 1e-6, 1e9)
-        bounded_number("flow_hz", flow_hz, 1e-6, 1e9)
-        memory = 1.0 - self.p - self.r
-        if memory < 0.0:
-            raise ProfileError(
-                f"loss.p + loss.r = {self.p + self.r!r}: above 1 the chain cannot be rescaled to another rate"
-            )
-        scale = (1.0 - memory ** (fitted_hz / flow_hz)) / (self.p + self.r)
-        return GilbertElliott(
-            p=self.p * scale, r=self.r * scale, loss_in_bad=self.loss_in_bad, loss_in_good=self.loss_in_good
-        )
-
     def to_kernel(self) -> GilbertElliottState:
         """Return the chain as the kernel's attribute has it: h is survival in BAD, k1 loss in GOOD."""
         return GilbertElliottState(

@@ -23,11 +23,10 @@ from netlab.traces.caution import profile_cautions
 from netlab.traces.delay_law import DelayLaw
 from netlab.traces.distribution import SHORT_TABLE_ENTRIES, Law
 from netlab.traces.loss import FourState, GilbertElliott, LossChain, ratio_to_u32
-from netlab.traces.pair import ProfilePair
 from netlab.traces.qdisc_state import U32_MAX, QdiscState
 from netlab.traces.slot import Slot
 
-__all__ = ["FourState", "GilbertElliott", "LinkProfile", "ProfilePair", "Segment", "Slot"]
+__all__ = ["LinkProfile", "Segment"]
 
 UNLIMITED_BPS = 100e9
 """The rate that an ordered link without one gets: it keeps the order and costs 10 ns for a full packet."""

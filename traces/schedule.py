@@ -12,9 +12,8 @@ step.
 
 from __future__ import annotations
 
-import bisect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -164,38 +163,7 @@ class Schedule(Struct, frozen=True):
             Segment(end - start, step.profile) for step, start, end in zip(self.steps, starts, ends, strict=True)
         )
 
-    def step_at(self, time_s: float) -> int:
-        """Return the index of the step that holds ``time_s`` after the start, loops included.
-
-        Raises:
-            ProfileError: The time is negative or not finite.
-        """
-        bounded_number("time_s", time_s, 0.0, 1e12)
-        if self.loop:
-            time_s %= self.duration_s
-        return bisect.bisect_right([step.start_s for step in self.steps], time_s) - 1
-
-    def occurrences(self) -> Iterator[tuple[float, int, LinkProfile]]:
-        """Yield (start_s, count, profile) for each change to make; endless where the schedule loops.
-
-        ``count`` goes on over the passes of a loop: it is the ``step`` of ``link_seed``.
-        """
-        count = 0
-        for start_of_pass in self._passes():
-            for step in self.steps:
-                yield start_of_pass + step.start_s, count, step.profile
-                count += 1
-
-    def _passes(self) -> Iterator[float]:
-        done = 0
-        while done == 0 or self.loop:
-            # A product, not a sum: a sum of 10^6 passes would drift.
-            yield done * self.duration_s
-            done += 1
-
-    def to_qdisc_states(
-        self, seed_of_step: Callable[[int], int | None], first_step: int = 0
-    ) -> tuple[QdiscState, ...]:
+    def to_qdisc_states(self, seed_of_step: Callable[[int], int | None]) -> tuple[QdiscState, ...]:
         """Return the qdisc states of one pass, each with a seed of its own.
 
         A uniform law is always sent as a table: a table of an earlier step would stay in the qdisc.
@@ -203,10 +171,9 @@ class Schedule(Struct, frozen=True):
         Args:
             seed_of_step: Gives the seed of a step, for example
                 ``lambda step: link_seed(run_seed, "link0", "forward", step)``.
-            first_step: Number of the first step: for pass k of a loop, ``k * len(schedule.steps)``.
         """
         return tuple(
-            step.profile.to_qdisc_state(seed_of_step(first_step + index), within_schedule=True)
+            step.profile.to_qdisc_state(seed_of_step(index), within_schedule=True)
             for index, step in enumerate(self.steps)
         )
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Literal
 
 from netlab.errors import ProfileError
 from netlab.traces.bound import bounded_count
 
-__all__ = ["DIRECTIONS", "link_seed"]
+__all__ = ["DIRECTIONS", "Direction", "link_seed"]
 
-DIRECTIONS = ("forward", "back")
+Direction = Literal["forward", "back"]
+DIRECTIONS: tuple[Direction, Direction] = ("forward", "back")
 
 
 def link_seed(run_seed: int, link: str, direction: str, step: int) -> int:

@@ -41,7 +41,8 @@ _WAIT_FOR_ALL = 0x40000000  # __WALL: stubs are cloned without SIGCHLD
 _CLAIMS_A_CPU = 64
 _KERNEL_NICENESS = -10
 """Added to the caller's. A guest has one CPU for its clock, its links and its programs: it goes before whatever
-else that CPU has to do, or every tick inside is as late as the neighbours' turns are long."""
+else that CPU has to do. Only for the kernel and its stubs; they end with the warden, so they can starve nobody
+for longer than the command runs."""
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGPIPE)
 
 
@@ -54,7 +55,6 @@ def main(link_fd: int) -> None:
     plan = _receive_plan(link)
     if plan is None:
         return
-    warden = None
     try:
         _make_job_folder(plan)
         cpu, claim = claim_cpu(plan.cpus)
@@ -72,8 +72,7 @@ def main(link_fd: int) -> None:
     except (OSError, NetlabError) as error:
         _report_failure(link, error)
     finally:
-        if warden:
-            _end_group(warden)
+        _end_descendants()
         shutil.rmtree(plan.job_folder, ignore_errors=True)
     _report(link, "done")
 
@@ -124,7 +123,8 @@ class _Warden:
         else:
             # The supervisor removes the folder too; this is for the case that it has been killed as well.
             shutil.rmtree(self._plan.job_folder, ignore_errors=True)
-        os.killpg(0, signal.SIGKILL)
+        _end_descendants()
+        os._exit(0)
 
     def _start(self, nothing_fd: int) -> int:
         told, tell = os.pipe()  # closed by a successful exec; else it carries the reason
@@ -236,13 +236,16 @@ def _guard(run: Callable[[], None], link: socket.socket) -> None:
         os._exit(1)
 
 
-def _end_group(warden: int) -> None:
-    """Kill the warden and all of its group, then reap until no descendant is left."""
+def _end_descendants() -> None:
+    """Kill and reap until no descendant is left; we must be a subreaper.
+
+    Not by process group: the guest kernel makes a session of its own. What is orphaned becomes our child, so that
+    all come within reach one after another.
+    """
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
     while True:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(warden, signal.SIGKILL)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(warden, signal.SIGKILL)  # it may not have its group yet
+        for child in children.read_text(encoding="ascii").split():
+            os.kill(int(child), signal.SIGKILL)  # not reaped yet, so it is still that process
         try:
             os.waitpid(-1, _WAIT_FOR_ALL)
         except ChildProcessError:

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from netlab.bench.figure import Figure, spread_text
 from netlab.errors import FeatureMissing
-from netlab.lab import kernel_features
+from netlab.namespaces.features import kernel_features
 from netlab.namespaces.kernel_objects import ROOT
 from netlab.namespaces.namespace import Namespace
 from netlab.namespaces.netem_qdisc import DEFAULT_HANDLE, NetemQdisc

@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from netlab.bench.figure import Figure, spread_text
 from netlab.errors import FeatureMissing
-from netlab.lab import Lab, kernel_features
+from netlab.lab import Lab
+from netlab.namespaces.features import kernel_features
 from netlab.namespaces.syscalls import CLONE_NEWNS, MS_PRIVATE, MS_REC, mount, unshare
 
 __all__ = ["lab_vs_iproute"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,8 @@ import click
 
 from netlab.cli.command import NetlabCommand, echo_json
 from netlab.cli.types import DURATION
+from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS, EnvConfig
+from netlab.errors import KernelError, SpecError
 
 if TYPE_CHECKING:
     from netlab.control.policy import Policy
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["env"]
 
+_ASKED = EnvConfig(address="")
+"""Every default, from the one table that has them."""
+
 
 @click.group()
 def env() -> None:
@@ -26,7 +32,7 @@ def env() -> None:
 
 
 @env.command(cls=NetlabCommand)
-@click.argument("task", default="CartPole-v1")
+@click.argument("task", default=_ASKED.task)
 @click.option("--agent", "address", required=True, metavar="HOST:PORT", help="Where `netlab agent serve` listens.")
 @click.option(
     "--key-file",
@@ -38,14 +44,14 @@ def env() -> None:
 @click.option(
     "--transport",
     type=click.Choice(["datagram", "stream"]),
-    default="datagram",
+    default=_ASKED.transport,
     show_default=True,
     help="UDP or TCP.",
 )
 @click.option(
     "--actuator",
     type=click.Choice(["newest", "scheduled"]),
-    default="newest",
+    default=_ASKED.actuator,
     show_default=True,
     help="Play what came last, or each decision on the tick it was made for.",
 )
@@ -53,13 +59,13 @@ def env() -> None:
     "--horizon",
     "horizon_ticks",
     type=click.IntRange(1, 256),
-    default=1,
-    help="With scheduled: a decision on tick k is for tick k + HORIZON.",
+    default=_ASKED.horizon_ticks,
+    help="Needed with scheduled: a decision on tick k is for tick k + HORIZON (netlab profile show prints it).",
 )
 @click.option(
     "--fallback",
     type=click.Choice(["neutral", "hold", "local"]),
-    default="neutral",
+    default=_ASKED.fallback,
     show_default=True,
     help="What a tick does when nothing is there to play.",
 )
@@ -67,26 +73,32 @@ def env() -> None:
     "--hold-limit",
     "hold_limit_ticks",
     type=click.IntRange(1),
-    default=10,
-    show_default=True,
+    default=_ASKED.hold_limit_ticks,
+    show_default=str(DEFAULT_HOLD_LIMIT_TICKS),
     help="The most ticks in a row that hold holds.",
 )
-@click.option("--local-policy", metavar="POLICY", help="Policy of the local fallback.")
+@click.option(
+    "--local-policy", default=_ASKED.local_policy, metavar="POLICY", help="Policy of the local fallback."
+)
 @click.option(
     "--rate",
     "rate_hz",
     type=click.FloatRange(0.1, 10_000),
-    default=50.0,
+    default=_ASKED.rate_hz,
     show_default=True,
     help="Ticks a second.",
 )
-@click.option("--episodes", type=click.IntRange(1), default=1, show_default=True, help="How many to play.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the episodes' seeds.")
+@click.option(
+    "--episodes", type=click.IntRange(1), default=_ASKED.episodes, show_default=True, help="How many to play."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=_ASKED.seed, show_default=True, help="Seed of the episodes' seeds."
+)
 @click.option(
     "--wait",
     "wait_s",
     type=DURATION,
-    default="10s",
+    default=f"{_ASKED.wait_s:g}s",
     show_default=True,
     help="How long to wait for the agent at first.",
 )
@@ -102,7 +114,7 @@ def env() -> None:
     "--start-delay",
     "start_delay_s",
     type=DURATION,
-    default="0s",
+    default=_ASKED.start_delay_s,
     help="Then wait this long, so that several need not tick in the same instant.",
 )
 @click.option("--tick-log", default="", type=click.Path(dir_okay=False), help="Write a line of JSON a tick.")
@@ -115,7 +127,6 @@ def env() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
 def run(
     without_agent: bool,
-    local_policy: str | None,
     output: Path | None,
     progress_file: Path | None,
     as_json: bool,
@@ -128,26 +139,66 @@ def run(
       netlab env run CartPole-v1 --agent 192.168.1.20:7447 --key-file robot.key --episodes 5
       netlab env run --agent 127.0.0.1:7447 --actuator scheduled --horizon 3
     """  # noqa: D301
-    from netlab.documents import write_document
-    from netlab.envs.result import encode_result
-    from netlab.envs.run import EnvConfig, run_env_service
-
     config = EnvConfig(require_connection=not without_agent, **options)
+    config.check()
+    for option, name in (
+        ("--tick-log", config.tick_log),
+        ("--output", output),
+        ("--progress-file", progress_file),
+    ):
+        if name:
+            _check_writable(option, Path(name))
+    from netlab.engine import machine
+    from netlab.envs.run import run_env_service
+
     reporter = ProgressLines(progress_file) if progress_file else ProgressText()
-    result = run_env_service(config, make_local_policy=_maker(local_policy), progress=reporter)
-    if output is not None:
-        write_document(output, encode_result(result))
-    if as_json:
-        echo_json(result)
-    else:
-        _print(result)
+    result = run_env_service(
+        config, make_local_policy=_maker(config.local_policy), progress=reporter, machine=machine()
+    )
+    try:
+        if as_json:
+            echo_json(result)
+        else:
+            _print(result)
+    finally:  # neither a closed stdout nor a full disk keeps the result from the other one
+        if output is not None:
+            _write(output, result)
     if not result.complete:
         click.get_current_context().exit(1)
 
 
-def _maker(policy: str | None) -> Callable[[TaskDescription], Policy] | None:
+def _check_writable(option: str, path: Path) -> None:
+    """Refuse, before anything runs, a file that could not be written after it.
+
+    Raises:
+        SpecError: Names the option.
+    """
+    hint = "name a file in a folder that is there and that you may write to"
+    if path.exists() and not path.is_file():
+        raise SpecError(f"{path} is not a plain file", key=option, hint=hint)
+    try:
+        # By doing: a read-only file system and an odd access list refuse what the modes would allow.
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+        if path.exists():
+            path.open("ab").close()
+    except OSError as error:
+        raise SpecError(f"cannot write {path}: {error.strerror}", key=option, hint=hint) from error
+
+
+def _write(output: Path, result: RunResult) -> None:
+    from netlab.documents import write_document
+    from netlab.envs.result import encode_result
+
+    try:
+        write_document(output, encode_result(result))
+    except OSError as error:
+        raise KernelError(f"write --output {output}", error.errno or 0, error.strerror or "") from error
+
+
+def _maker(policy: str) -> Callable[[TaskDescription], Policy] | None:
     """Return what makes the local fallback's policy: here the two rooms meet that do not know each other."""
-    if policy is None:
+    if not policy:
         return None
     from netlab.agents.policy import make_policy
 
@@ -161,11 +212,18 @@ class ProgressLines:
         import msgspec
 
         self._file = path.open("ab", buffering=0)
+        self._is_broken = False
         self._encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
 
     def __call__(self, progress: Progress) -> None:
-        """Append one line."""
-        self._file.write(self._encode(progress) + b"\n")
+        """Append one line; a disk that takes no more ends the lines and not the run."""
+        if self._is_broken:
+            return
+        try:
+            self._file.write(self._encode(progress) + b"\n")
+        except OSError as error:
+            self._is_broken = True
+            click.echo(f"netlab: --progress-file: {error.strerror}: no more lines", err=True)
 
 
 class ProgressText:
@@ -196,6 +254,7 @@ def _print(result: RunResult) -> None:
     click.echo(
         f"action misses   {counters.missed} of {counters.ticks} ticks ({counters.missed / ticks:.1%}): "
         f"{counters.missed_neutral} neutral, {counters.missed_hold} held, {counters.missed_local} local"
+        + (f", {counters.missed_failed} for want of a fallback" if counters.missed_failed else "")
     )
     click.echo(
         f"deadline misses {result.deadline_misses} ticks over 2 ms late ({result.deadline_misses / ticks:.2%}), "
@@ -203,5 +262,7 @@ def _print(result: RunResult) -> None:
     )
     if result.disconnected_ticks:
         click.echo(f"without agent   {result.disconnected_ticks} ticks; {result.last_loss}")
+    for fault in result.faults:
+        click.echo(f"fault           {fault}")
     if not result.complete:
         click.echo(f"incomplete      {result.stopped_by}")

@@ -142,7 +142,7 @@ def _check_private(name: str, state: os.stat_result) -> None:
     if state.st_uid not in (os.geteuid(), 0):
         raise AuthError(
             f"key file {name} belongs to user {state.st_uid}, who is neither this one nor root",
-            hint=f"whoever owns it knows the key and may change it: `sudo chown {os.geteuid()} {name}` if it is yours",
+            hint=f"its owner may change it: `sudo chown {os.geteuid()} {name}` if it is yours",
         )
     mode = stat.S_IMODE(state.st_mode)
     if mode & _OTHERS_MAY:

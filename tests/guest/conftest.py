@@ -10,7 +10,7 @@ from guest_driver import Driver, fetch_problem, installed_kernel, kernel_problem
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """The one door: without a guest kernel each test is skipped with the reason, or fails where one is demanded."""
+    """The one door: without a guest kernel a test is skipped with the reason, or fails where one is demanded."""
     problem = fetch_problem() if item.path.name == "test_guest_fetch.py" else kernel_problem()
     if problem and not os.environ.get("NETLAB_GUEST"):
         if "guest" in os.environ.get("NETLAB_REQUIRE", "").split(","):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from guest_driver import Driver, kernel_problem
 
 from netlab.errors import GuestError
 from netlab.namespaces.guest import fetch
-from netlab.namespaces.guest.archive import Mirror
+from netlab.namespaces.guest.archive import Mirror, PackageFacts
 from netlab.namespaces.guest.fetch import fetch_guest_kernel
 from netlab.namespaces.guest.installed import default_guest_kernel, list_guest_kernels
 from netlab.namespaces.guest.launcher import run_in_guest
@@ -95,6 +97,37 @@ def test_too_little_room_is_told_first(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(GuestError, match="MiB free"):
         fetch_guest_kernel(tmp_path, lambda text: None)
     assert os.listdir(tmp_path) == [".lock"]
+
+
+@pytest.mark.skipif(bool(kernel_problem()), reason="it starts the guest that has been fetched")
+def test_a_machine_with_a_new_c_library_gets_the_kernel_as_it_is(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Debian 13; that the kernel runs on the machine's own library is left to such a machine."""
+
+    class Apt:
+        def show(self, name: str) -> PackageFacts:
+            raise AssertionError(f"{name} is not needed")
+
+        def download(self, package: PackageFacts) -> Path:
+            return driver.kernel.path
+
+    def unpack(package: Path, folder: Path) -> tuple[str, ...]:
+        shutil.copytree(package, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("manifest.json"))
+        assert driver.kernel.manifest is not None
+        return driver.kernel.manifest.modules
+
+    package = PackageFacts("user-mode-linux", "7.2um1", "libc6 (>= 2.38)", "0" * 64, 1)
+    monkeypatch.setattr(fetch, "_find_suite", lambda *arguments: (Apt(), "forky", package))
+    monkeypatch.setattr(fetch, "host_libc", lambda: (2, 41))
+    monkeypatch.setattr(fetch, "unpack_kernel", unpack)
+    monkeypatch.setattr(fetch, "find_patchelf", lambda: pytest.fail("nothing to patch"))
+    kernel = fetch_guest_kernel(tmp_path / "cache", lambda text: None)
+    assert kernel.path.name == "debian-7.2um1"
+    assert kernel.manifest is not None
+    assert not kernel.manifest.patched
+    assert [each.name for each in kernel.manifest.packages] == ["user-mode-linux"]
+    assert run_in_guest(["true"], kernel=kernel, timeout_s=60) == 0
 
 
 def unreachable(monkeypatch: pytest.MonkeyPatch, uri: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 from guest_driver import Driver
 
 import netlab
+from netlab.namespaces.guest.installed import read_kernel
 
 NOBODY = 65534
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -31,21 +32,26 @@ def home() -> Iterator[Path]:
 
 
 @pytest.fixture
-def user_driver(driver: Driver, home: Path) -> Driver:
-    """Runs guests as nobody: the system's interpreter, our packages, a kernel in nobody's cache."""
+def nobodys_python(home: Path) -> list[str]:
+    """The system's interpreter with our packages, as nobody."""
     root = Path(netlab.__file__).parents[1]
     packages = f"{root}:{sysconfig.get_path('purelib')}"
     become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env", f"HOME={home}",
-              f"PYTHONPATH={packages}", SYSTEM_PYTHON]  # fmt: skip
-    shutil.copytree(driver.kernel.path, home / "kernel")
+              "--unset=XDG_CACHE_HOME", f"PYTHONPATH={packages}", SYSTEM_PYTHON]  # fmt: skip
     usable = subprocess.run(
         [*become, "-c", "import netlab.namespaces.guest.launcher"], capture_output=True, check=False, cwd="/"
     )
     if usable.returncode:
         pytest.skip(f"{SYSTEM_PYTHON} cannot import netlab as nobody: {usable.stderr.decode().splitlines()[-1]}")
-    from netlab.namespaces.guest.installed import read_kernel
+    return become
 
-    return Driver(read_kernel(home / "kernel"), tuple(become))
+
+@pytest.fixture
+def user_driver(driver: Driver, home: Path, nobodys_python: list[str]) -> Driver:
+    """Runs guests as nobody, of a kernel in nobody's cache."""
+    cache = home / ".cache" / "netlab" / "guest"
+    shutil.copytree(driver.kernel.path, cache / "kernel")
+    return Driver(read_kernel(cache / "kernel"), tuple(nobodys_python))
 
 
 def test_an_ordinary_user_is_root_inside_and_nobody_outside(user_driver: Driver, home: Path) -> None:
@@ -71,3 +77,31 @@ def test_an_ordinary_user_gains_nothing(user_driver: Driver, home: Path) -> None
 def test_an_ordinary_users_input_and_signals_work_too(user_driver: Driver, home: Path) -> None:
     result = user_driver.run("sh", "-c", "cat; exit 3", stdin=b"abc", cwd=home)
     assert (result.returncode, result.stdout) == (3, b"abc")
+
+
+def test_a_lab_of_an_ordinary_user_runs_in_the_guest_with_the_hosts_key(
+    user_driver: Driver, home: Path, nobodys_python: list[str]
+) -> None:
+    script = "id -u; stat -c %a:%s $NETLAB_LAB_KEY"
+    command = [*nobodys_python, "-m", "netlab", "exec", "--profile", "delay=1ms", "--", "sh", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=home, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["0", "600:32"]
+    assert "cannot run labs on this kernel: no rights to" in done.stderr
+    assert "running in guest kernel" in done.stderr
+    assert "or sudo" in done.stderr
+
+
+def test_an_ordinary_user_who_can_have_no_guest_is_told_of_sudo(home: Path, nobodys_python: list[str]) -> None:
+    """As on Ubuntu, whose kernel has netem: the way there is sudo, not another kernel."""
+    (home / "os-release").write_text('ID=ubuntu\nPRETTY_NAME="Ubuntu 24.04 LTS"\n')
+    words = ["-m", "netlab", "exec", "--profile", "delay=1ms", "--", "true"]
+    command = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/os-release && exec "$@"',
+               str(home / "os-release"), *nobodys_python, *words]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, cwd=home, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "no rights to make the network namespace" in done.stderr
+    assert "this is Ubuntu 24.04 LTS" in done.stderr
+    hint = done.stderr[done.stderr.index("hint: ") :]
+    assert hint.startswith("hint: run as root (sudo)")
+    assert "Traceback" not in done.stderr

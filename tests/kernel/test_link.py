@@ -17,7 +17,8 @@ from netlab.errors import KernelError, LabError, ProfileError
 from netlab.lab import Lab
 from netlab.namespaces.host import Host
 from netlab.namespaces.link import Link
-from netlab.traces.profile import LinkProfile, ProfilePair
+from netlab.traces.pair import ProfilePair
+from netlab.traces.profile import LinkProfile
 from netlab.traces.seed import link_seed
 
 DELAY_S = 0.030

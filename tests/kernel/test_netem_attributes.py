@@ -14,7 +14,8 @@ from netem_wire import INTERFACE, Wire, netem_wire
 
 from netlab.errors import KernelError
 from netlab.namespaces.kernel_objects import ROOT
-from netlab.namespaces.netem_codec import compare_netem, encode_netem
+from netlab.namespaces.netem_codec import encode_netem
+from netlab.namespaces.netem_compare import compare_netem
 from netlab.namespaces.netem_qdisc import DEFAULT_HANDLE
 from netlab.traces.qdisc_state import FourStateState, GilbertElliottState, QdiscState, SlotState
 

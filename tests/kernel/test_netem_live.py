@@ -201,9 +201,10 @@ def test_threads_share_a_socket(wire: Wire) -> None:
     wire.qdisc.apply(SLOW)
 
 
-def test_a_lost_turn_is_taken_back(wire: Wire) -> None:
+def test_a_lost_turn_is_taken_back(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if Ctrl-C had fallen between taking the turn and the block that gives it back."""
-    wire.route._turn.clear()
+    monkeypatch.setattr("netlab.namespaces.netlink_turn._LOST_S", 0.1)
+    wire.route._turn.free.clear()
     wire.qdisc.apply_fast(SLOW)
     wire.qdisc.verify()
 
@@ -211,7 +212,7 @@ def test_a_lost_turn_is_taken_back(wire: Wire) -> None:
 def test_an_answer_nobody_took_is_not_taken_for_another(wire: Wire) -> None:
     wire.qdisc.apply_fast(SLOW)
     wire.route._socket.send(bytes(wire.qdisc._request.message))  # type: ignore[union-attr]
-    wire.route.drain()
+    wire.route._turn.drain()
     with pytest.raises(KernelError):
         wire.qdisc.apply_fast(SLOW.replace(latency_ns=-5))
     wire.qdisc.apply_fast(SLOW)

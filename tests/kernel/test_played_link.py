@@ -8,7 +8,8 @@ import pytest
 
 from netlab.errors import KernelError, LabError
 from netlab.lab import Lab
-from netlab.traces.profile import LinkProfile, ProfilePair
+from netlab.traces.pair import ProfilePair
+from netlab.traces.profile import LinkProfile
 from netlab.traces.schedule import Schedule, Step
 from netlab.traces.seed import link_seed
 

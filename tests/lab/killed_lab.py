@@ -14,7 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-from netlab.lab import Lab, kernel_features
+from netlab.lab import Lab
+from netlab.namespaces.features import kernel_features
 from netlab.namespaces.syscalls import set_subreaper
 
 GONE_WITHIN_S = 5.0

@@ -16,13 +16,12 @@ import pytest
 from orphans import Orphans
 
 from netlab.errors import SpecError
-from netlab.lab import run_exec
-from netlab.lab_exec import split_command
+from netlab.lab_exec import run_exec, split_command
 
 RUN = """
 import sys
 from netlab.errors import NetlabError
-from netlab.lab import run_exec
+from netlab.lab_exec import run_exec
 peer = sys.argv[1] or None
 try:
     sys.exit(run_exec(sys.argv[2:], peer=peer))

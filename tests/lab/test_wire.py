@@ -14,6 +14,7 @@ import pytest
 
 from netlab.errors import FeatureMissing, SpecError
 from netlab.lab import Lab
+from netlab.namespaces.features import kernel_features
 from netlab.namespaces.host import Host
 from netlab.namespaces.kernel_objects import INGRESS_HANDLE
 from netlab.namespaces.offload import read_offloads
@@ -242,8 +243,6 @@ def test_hosts_reach_their_neighbours_alone(hosts: tuple[Host, Host]) -> None:
 
 
 def test_impaired_link_on_a_kernel_without_netem(lab: Lab) -> None:
-    from netlab.lab import kernel_features
-
     if kernel_features().netem:
         pytest.skip("this kernel has netem: see tests/kernel")
     lab.add_host("edge")

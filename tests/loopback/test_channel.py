@@ -498,6 +498,7 @@ def test_dialer_serves_an_edge_for_life(remote: Remote, clock: Clock) -> None:
         with pytest.raises(ConnectionLost):
             channel.receive()
         channel.close()
+        clock.now_s += 10.0
     assert len({session.id for session in remote.opened}) == 3
     assert dialer.attempts == 3
 

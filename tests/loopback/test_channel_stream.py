@@ -332,3 +332,42 @@ def test_live_listener_under_random_and_mutated_connections(
     assert remote.listener.statistics.rejected.total() > 1000
     channel.send(make_observation(7))
     remote.until(lambda: remote.messages == [make_observation(7)])
+
+
+def test_live_session_under_100_000_random_and_mutated_messages(
+    remote: Remote, pair: tuple[StreamChannel, Session]
+) -> None:
+    """n = 100,000, seed fixed, from a peer that has the key: all counted, no crash, no growth."""
+    channel, session = pair
+    rng = random.Random(32)
+    good = [encode(make_observation(1)), encode(make_action(1)), encode(make_hello())]
+    seal, sock = channel._stream._seal, channel._socket
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    taken = 0
+    for _ in range(1000):
+        batch = bytearray()
+        for i in range(100):
+            mutable = bytearray(rng.choice(good) if i % 2 else rng.randbytes(rng.randrange(1, 80)))
+            mutable[rng.randrange(len(mutable))] ^= rng.randrange(256)
+            batch += add_length(seal(bytes(mutable)))
+        left = memoryview(bytes(batch))
+        while left:
+            try:
+                left = left[sock.send(left) :]
+            except BlockingIOError:
+                remote.serve(0.01)
+        remote.serve()
+        taken += len(remote.messages)
+        remote.messages.clear()
+    remote.until(
+        lambda: taken + len(remote.messages) + session.statistics.rejected[Rejection.MALFORMED] >= 100_000
+    )
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 500_000
+    assert session.statistics.rejected[Rejection.MALFORMED] > 50_000
+    assert remote.listener.sessions == [session]
+    remote.messages.clear()
+    channel.send(make_observation(7))
+    remote.until(lambda: remote.messages == [make_observation(7)])

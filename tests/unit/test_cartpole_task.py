@@ -102,6 +102,7 @@ def test_spaces_of_gymnasium_travel_or_are_refused():
         gymnasium.spaces.Discrete(3, start=1),
         gymnasium.spaces.Dict(),
         gymnasium.spaces.Box(0, 1, (2,), np.int16),
+        gymnasium.spaces.Box(0, 1, ()),
     ):
         with pytest.raises(SpecError):
             observation_space(space)

@@ -236,9 +236,68 @@ def test_local_fallback_sees_the_observation_of_its_tick_and_is_reset_with_the_e
     edge.play(1)
     edge.begin_episode(2)
     assert policy.resets == 2
-    edge.observe(2, np.array([3.0], "<f4").tobytes())
-    with pytest.raises(LocalProtocolError, match="not a value of the discrete space"):
-        edge.play(2)
+    assert edge.fallback_fault == ""
+
+
+class Fails:
+    """A local policy with one of the faults that code of somebody else's may have."""
+
+    def __init__(self, answer=0, reset_fails=False):
+        self.answer, self.reset_fails = answer, reset_fails
+
+    def decide(self, observation):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def reset(self):
+        if self.reset_fails:
+            raise IndexError("no such episode")
+
+
+@pytest.mark.parametrize(
+    ("task", "policy", "words"),
+    [
+        (DISCRETE, Fails(3), "not a value of the discrete space"),
+        (DISCRETE, Fails("left"), "not a value of the discrete space"),
+        (DISCRETE, Fails(IndexError("out of range")), "IndexError: out of range"),
+        (DISCRETE, Fails(reset_fails=True), "no such episode"),
+        (BOUNDED, Fails([0.0, np.nan]), "not a value of the box space"),
+        (BOUNDED, Fails([0.0, 9.0]), "not a value of the box space"),
+    ],
+)
+def test_a_fallback_that_fails_costs_its_tick_and_not_the_loop(task, policy, words):
+    edge = begin(Newest(), Local(policy), task)
+    play = edge.play(0)
+    assert (play.action, play.source) == (None, Source.FAILED)
+    assert words in edge.fallback_fault
+    assert edge.observe(1, PAYLOAD).last_action == b"", "neutral"
+    edge.play(1)
+    counters = edge.counters
+    assert (counters.missed_failed, counters.missed_local, counters.missed) == (2, 0, 2)
+    assert counters.ticks == counters.played_remote + counters.missed
+
+
+def test_an_observation_that_a_local_policy_cannot_be_shown_costs_its_tick():
+    edge = Edge(DISCRETE, Newest(), Local(Fails(1)), RUN)
+    edge.begin_episode(0)
+    edge.observe(0, np.array([np.nan], "<f4").tobytes())
+    assert edge.play(0).source is Source.FAILED
+
+
+def test_a_fallback_recovers_with_the_next_episode_or_tick():
+    policy = Fails(reset_fails=True)
+    edge = begin(Newest(), Local(policy))
+    assert edge.play(0).source is Source.FAILED
+    policy.reset_fails = False
+    edge.begin_episode(1)
+    edge.observe(1, PAYLOAD)
+    assert edge.play(1).source is Source.LOCAL
+
+
+def test_a_local_policys_numpy_integer_reaches_the_task_as_an_int():
+    edge = begin(Newest(), Local(Fails(np.int64(2))))
+    assert type(edge.play(0).action) is int
 
 
 def test_last_action_is_what_was_applied_one_tick_ago():

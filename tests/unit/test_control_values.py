@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from netlab.control import ValueCodec
 from netlab.errors import LocalProtocolError, RemoteProtocolError, SpecError
-from netlab.messages import Space
+from netlab.messages import PROTOCOL_VERSION, Hello, Space, TaskDescription
+from netlab.wire.codec import decode, encode
 
 DISCRETE = Space(kind="discrete", dtype="int64", n=5)
 BOX = Space(kind="box", dtype="float32", shape=(2, 3))
@@ -117,9 +118,15 @@ def test_what_we_may_not_send(space, value):
         Space(kind="box", dtype="float32", shape=(2,), low=(0.0,)),
         Space(kind="box", dtype="float32", shape=(2,), high=(0.0, math.nan)),
         Space(kind="box", dtype="float64", shape=(2**10, 2**10)),
+        Space(kind="box", dtype="float32", shape=(2,), low=(0.0, 1.0), high=(0.0, 0.0)),
+        Space(kind="discrete", dtype="uint8", n=257),
     ],
     ids=str,
 )
-def test_spaces_that_contradict_themselves(space):
+def test_spaces_that_contradict_themselves_are_refused_by_the_codec_and_by_the_wire(space):
+    task = TaskDescription(name="t", rate_hz=50.0, observation=space, action=space)
+    hello = Hello(protocol=PROTOCOL_VERSION, version="0", run=1, task=task, horizon_ticks=1)
+    with pytest.raises(RemoteProtocolError, match="observation space"):
+        decode(encode(hello))
     with pytest.raises(SpecError):
         ValueCodec(space)

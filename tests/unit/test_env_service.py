@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 import json
+import platform
 
 import msgspec
 import numpy as np
 import pytest
 
 from netlab.agents.policy import make_policy
-from netlab.control import Edge, Neutral, Newest, Remote, Scheduled
+from netlab.control import Edge, Local, Neutral, Newest, Remote, Scheduled
 from netlab.envs.cartpole import CartPole
 from netlab.envs.episode import episode_seed
 from netlab.envs.loop import RealTimeLoop
@@ -20,7 +21,7 @@ from netlab.envs.task import Step
 from netlab.envs.tick_log import TickLog
 from netlab.envs.uplink import Uplink
 from netlab.errors import AuthError, ConnectionLost, SpecError
-from netlab.messages import Goodbye, Observation
+from netlab.messages import PROTOCOL_VERSION, Goodbye, Observation, Welcome
 from netlab.wire.channel import Received
 
 RUN = 9
@@ -37,6 +38,7 @@ class World:
         self.channels: list[FakeChannel] = []
         self.refusal = None
         self.polls = 0
+        self.welcome = None
 
     def is_up(self):
         return any(start <= self.now < end for start, end in self.up)
@@ -62,6 +64,7 @@ class World:
         if not self.is_up():
             return None
         self.channels.append(FakeChannel(self, len(self.channels)))
+        self.welcome = Welcome(protocol=PROTOCOL_VERSION, version="test", policy="linear-predict")
         return self.channels[-1]
 
     def wait(self, timeout_s):
@@ -261,6 +264,42 @@ def test_a_run_begins_when_it_may_and_not_before():
     assert world.now == pytest.approx(1002.04, abs=0.02)
 
 
+def test_a_long_start_delay_keeps_the_connection_alive_and_ends_with_a_stop():
+    task = Endless(ticks=3)
+    world = World(task.description, 1)
+    looks = []
+    channel_receive = FakeChannel.receive
+    world_sleep = world.sleep_ns
+    _, service = build(world, task=task, start_delay_s=3600.0)
+
+    def sleep_ns(duration_ns):
+        looks.append(duration_ns)
+        world_sleep(duration_ns)
+        world.channels[0].heard_s = world.now  # the agent's heartbeats
+        if world.now > 1005.0:
+            service.stop("SIGTERM")
+
+    world.sleep_ns = sleep_ns
+    received = []
+    FakeChannel.receive = lambda self, timeout_s=0.0: received.append(world.now) or channel_receive(self)
+    try:
+        result = service.run()
+    finally:
+        FakeChannel.receive = channel_receive
+    assert (result.complete, result.stopped_by, task.ticks) == (False, "SIGTERM", 0)
+    assert world.now < 1005.1
+    assert max(looks) <= 100_000_000
+    assert len(received) > 40, "several looks a second"
+
+
+def test_a_start_delay_is_kept_to_the_nanosecond():
+    task = Endless(ticks=1)
+    world = World(task.description, 1)
+    _, service = build(world, task=task, start_delay_s=0.0725)
+    service.run()
+    assert world.now == pytest.approx(1000.0725, abs=1e-6)
+
+
 def test_a_stop_while_waiting_for_the_agent_ends_the_wait():
     task = Endless()
     world = World(task.description, 1, up=())
@@ -310,6 +349,36 @@ def test_the_result_is_one_json_document():
     assert msgspec.json.decode(encode_result(result), type=RunResult) == result
 
 
+def test_the_result_names_the_policy_as_the_agent_did_and_the_python():
+    _, service = build()
+    result = service.run()
+    assert result.policy == "linear-predict"
+    assert result.python == platform.python_version()
+    assert result.faults == ()
+
+
+class Broken:
+    def decide(self, observation):
+        raise KeyError("weights")
+
+    def reset(self):
+        pass
+
+
+def test_a_broken_local_policy_is_a_fault_in_the_result_and_the_run_ends_well():
+    task = Endless(ticks=10)
+    world = World(task.description, 1, up=())
+    edge = Edge(task.description, Newest(), Local(Broken()), RUN)
+    uplink = Uplink(world, lambda: world.now)
+    service = EnvService(
+        task, uplink, edge, RealTimeLoop(50.0, world), episodes=1, seed=4, wait_s=0.1, require_connection=False
+    )
+    result = service.run()
+    assert result.complete
+    assert result.counters.missed_failed == 10
+    assert "KeyError: 'weights'" in result.faults[0]
+
+
 def test_a_run_in_which_nothing_arrived_is_a_document_too():
     task = Endless(ticks=3)
     world = World(task.description, 1, up=())
@@ -337,6 +406,13 @@ def test_the_tick_log_has_a_line_for_each_tick(tmp_path):
     assert lines[0]["source"] == "neutral"
     assert lines[0]["action"] is None
     assert {line["source"] for line in lines[1:]} == {"remote"}
+
+
+def test_a_disk_that_is_full_ends_the_tick_log_and_not_the_run():
+    _, service = build(episodes=2, tick_log=TickLog("/dev/full"))
+    result = service.run()
+    assert result.complete
+    assert result.faults == ("the tick log is incomplete: /dev/full: No space left on device",)
 
 
 def test_a_tick_log_that_cannot_be_written_is_an_error_before_the_run(tmp_path):

@@ -16,6 +16,7 @@ from netlab.namespaces.guest.archive import (
     explain_apt_failure,
     kernel_series,
     needed_libc,
+    needs_own_libc,
     parse_deb822_sources,
     parse_one_line_sources,
     parse_stanzas,
@@ -171,3 +172,15 @@ def test_apts_failures_are_explained(output: str, says: str, not_there: bool) ->
     assert says in failure.message
     assert failure.hint
     assert failure.not_there is not_there
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [((2, 36), True), ((2, 37), True), ((2, 38), False), ((2, 41), False), ((3, 0), False), ((), True)],
+)
+def test_a_machine_whose_c_library_is_new_enough_uses_it(host: tuple[int, ...], own: bool) -> None:
+    assert needs_own_libc("foo, libc6 (>= 2.38)", host) is own
+
+
+def test_a_kernel_that_asks_for_no_c_library_gets_none() -> None:
+    assert not needs_own_libc("foo", (2, 36))

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from netlab.errors import GuestError
+from netlab.namespaces.guest import installed
 from netlab.namespaces.guest.installed import (
     MANIFEST_NAME,
     FileRecord,
@@ -16,6 +17,7 @@ from netlab.namespaces.guest.installed import (
     default_guest_kernel,
     file_sha256,
     guest_cache,
+    kernel_folder_name,
     list_guest_kernels,
     parse_manifest,
     read_kernel,
@@ -134,3 +136,10 @@ def test_the_cache_is_where_the_user_wants_it(monkeypatch: pytest.MonkeyPatch) -
 
 def test_versions_compare_as_numbers() -> None:
     assert version_key("7.10.1") > version_key("7.2.7") > version_key("6.18")
+
+
+def test_a_folders_name_says_what_is_in_it_as_the_documentation_shows() -> None:
+    patched, plain = kernel_folder_name("7.2um1", "2.43-7"), kernel_folder_name("7.2um1")
+    assert f"|- {patched}/ " in str(installed.__doc__)
+    assert f"|- {plain}/ " in str(installed.__doc__)
+    assert kernel_folder_name("1:7.2/../x", "2 3") == "debian-1_7.2_.._x-libc-2_3"

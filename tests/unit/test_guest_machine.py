@@ -45,6 +45,10 @@ def test_memory_goes_to_the_first_place_with_room() -> None:
         assert reason in caught.value.message
 
 
+def test_a_confined_guests_memory_keeps_out_of_the_users_runtime_folder() -> None:
+    assert memory_places({"XDG_RUNTIME_DIR": "/run/user/0"}, confined=True) == ("/dev/shm", "/tmp")
+
+
 def test_places_that_are_not_there_are_passed_over() -> None:
     with pytest.raises(GuestError, match="/no/such/folder cannot be written to"):
         choose_memory_place(1, ["/no/such/folder"])

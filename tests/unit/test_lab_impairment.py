@@ -7,7 +7,8 @@ import pytest
 from netlab.errors import ProfileError, SpecError
 from netlab.lab_impairment import plan_directions, read_profiles
 from netlab.lab_spec import HostSpec, LabSpec, LinkSpec
-from netlab.traces.profile import LinkProfile, ProfilePair
+from netlab.traces.pair import ProfilePair
+from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.schedule import Schedule, Step
 from netlab.traces.seed import link_seed

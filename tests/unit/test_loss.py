@@ -105,27 +105,6 @@ def test_from_mean_has_the_mean_and_the_burst(loss, burst):
 
 
 @settings(deadline=None)
-@given(st.floats(0.01, 0.3), st.floats(0.01, 0.3), st.floats(1.0, 1000.0), st.floats(1.0, 1000.0))
-def test_rescaling_keeps_the_process_in_time(p, r, fitted_hz, flow_hz):
-    chain = GilbertElliott(p=p, r=r)
-    flow = chain.at_packet_rate(fitted_hz, flow_hz)
-    assert flow.loss_ratio_mean == pytest.approx(chain.loss_ratio_mean, rel=1e-9)
-    # What a packet remembers of the one before decays with the time between them.
-    assert flow.p + flow.r == pytest.approx(1 - (1 - p - r) ** (fitted_hz / flow_hz), rel=1e-9)
-
-
-def test_rescaling_shortens_bursts_of_a_slower_flow():
-    chain = GilbertElliott.from_mean(0.05, 10.0)
-    slower = chain.at_packet_rate(100.0, 20.0)
-    # 10 packets at 100 Hz are 100 ms, which is 2 packets at 20 Hz, and a burst is at least one.
-    assert 2.0 < slower.burst_packets < 3.0
-
-
-def test_rescaling_an_alternating_chain_is_refused():
-    assert "above 1" in str(refused(GilbertElliott(p=0.9, r=0.9).at_packet_rate, 100.0, 20.0))
-
-
-@settings(deadline=None)
 @given(chains)
 def test_kernel_numbers_are_u32_and_sums_do_not_overflow(chain):
     state = chain.to_kernel()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from netem_states import netem_states
 
 from netlab.namespaces.features import KernelFeatures
-from netlab.namespaces.netem_codec import compare_netem
+from netlab.namespaces.netem_compare import compare_netem
 from netlab.traces.qdisc_state import GilbertElliottState, QdiscState, SlotState
 
 EVERYTHING = KernelFeatures(

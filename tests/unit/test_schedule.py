@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,34 +28,9 @@ def test_the_deviation_has_the_steps_own():
     assert Schedule((Step(0.0, profile),), 1.0).delay_sd_s == pytest.approx(0.01, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("time_s", "step"), [(0.0, 0), (1.999, 0), (2.0, 1), (6.9, 1), (7.0, 2), (8.0, 0), (10.0, 1), (8e6 + 7.5, 2)]
-)
-def test_step_at_a_time(time_s, step):
-    assert THREE.step_at(time_s) == step
-
-
-def test_without_a_loop_the_last_step_stays():
-    once = Schedule(THREE.steps, 8.0)
-    assert once.step_at(1e6) == 2
-    assert [start for start, _, _ in once.occurrences()] == [0.0, 2.0, 7.0]
-
-
-def test_a_loop_counts_on_and_does_not_drift():
-    seen = list(itertools.islice(THREE.occurrences(), 7))
-    assert [(start, count) for start, count, _ in seen] == [
-        (0.0, 0), (2.0, 1), (7.0, 2), (8.0, 3), (10.0, 4), (15.0, 5), (16.0, 6),
-    ]  # fmt: skip
-    tenth = Schedule((Step(0.0, CLEAN),), 0.1, loop=True)
-    start, count, _ = next(itertools.islice(tenth.occurrences(), 1000, None))
-    assert (start, count) == (1000 * 0.1, 1000)
-
-
 def test_each_step_has_its_own_seed():
     states = THREE.to_qdisc_states(lambda step: link_seed(1, "a", "forward", step))
     assert [state.seed for state in states] == [link_seed(1, "a", "forward", step) for step in range(3)]
-    again = THREE.to_qdisc_states(lambda step: link_seed(1, "a", "forward", step), first_step=3)
-    assert again[0].seed == link_seed(1, "a", "forward", 3)
     assert THREE.to_qdisc_states(lambda step: None)[0].seed is None
 
 
@@ -76,8 +49,6 @@ def test_segments_cover_one_pass(schedule):
     assert sum(segment.length_s for segment in segments) == pytest.approx(schedule.duration_s)
     assert [segment.profile for segment in segments] == [step.profile for step in schedule.steps]
     assert len(schedule.to_qdisc_states(lambda step: step)) == len(schedule.steps)
-    for index, step in enumerate(schedule.steps):
-        assert schedule.step_at(step.start_s) == index
 
 
 @pytest.mark.parametrize(
@@ -102,7 +73,6 @@ def test_steps_that_do_not_follow_one_another_are_refused(steps, duration_s, wor
 def test_other_fields_are_checked():
     assert "loop = 1" in str(refused(Schedule, THREE.steps, 8.0, 1))
     assert "packet_rate_hz = 0.0" in str(refused(Schedule, THREE.steps, 8.0, True, 0.0))
-    assert "time_s = -1.0" in str(refused(THREE.step_at, -1.0))
 
 
 BURSTY = LinkProfile(loss=GilbertElliott.from_mean(0.1, 5.0))  # 20 mean bursts are 100 packets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import os
 import pickle
 import stat
@@ -124,6 +125,68 @@ def test_failed_write_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(AuthError):
         Key.new().write(tmp_path / "folder", overwrite=True)
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_disk_that_takes_half_a_key_leaves_nothing_and_the_next_try_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool
+) -> None:
+    path = tmp_path / "key"
+    write = os.write
+    for failing in (lambda fd, data: write(fd, data[:7]), lambda fd, data: write(fd, data[:7]) and _no_space()):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", failing)
+            with pytest.raises(AuthError, match="No space left"):
+                Key.new().write(path, overwrite=overwrite)
+        assert list(tmp_path.iterdir()) == []
+    key = Key.new()
+    key.write(path, overwrite=overwrite)
+    assert Key.read(path) == key
+
+
+def _no_space() -> int:
+    raise OSError(errno.ENOSPC, "")
+
+
+def test_a_key_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed between any two steps, the name is free or leads to a whole key."""
+    path = tmp_path / "key"
+    fsync = os.fsync
+
+    def look(fd: int) -> None:
+        assert not path.exists()
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", look)
+    Key.new().write(path)
+    assert path.stat().st_size == KEY_BYTES
+    assert path.stat().st_nlink == 1
+
+
+def test_file_of_another_user_is_refused_and_roots_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "key"
+    Key.new().write(path)
+    us = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: us + 1)
+    if us == 0:
+        Key.read(path)  # root's
+    real = os.fstat
+
+    def owned_by_a_third(fd: int) -> os.stat_result:
+        fields = list(real(fd))
+        fields[stat.ST_UID] = us + 2
+        return os.stat_result(fields)
+
+    monkeypatch.setattr(os, "fstat", owned_by_a_third)
+    with pytest.raises(AuthError, match=f"belongs to user {us + 2}") as caught:
+        Key.read(path)
+    assert f"chown {us + 1}" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["", ".", "/"])
+def test_what_names_no_file_is_refused(name: str) -> None:
+    with pytest.raises(AuthError):
+        Key.new().write(name)
 
 
 def test_nothing_prints_the_secret() -> None:

@@ -1,0 +1,61 @@
+"""LabBuilder: makes what a lab's spec names: hosts, links, and, when asked, the commands of the hosts.
+
+Reads every profile when it is made, so that a spec which says what no link can be makes nothing. Knows how to
+ask for hosts and links, not the lab that makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from netlab.lab_impairment import read_profiles
+from netlab.lab_spec import LabSpec
+from netlab.namespaces.host import Host
+from netlab.namespaces.process import HostProcess
+
+__all__ = ["LabBuilder"]
+
+
+class LabBuilder:
+    """A checked spec and its profiles.
+
+    Args:
+        spec: Hosts, links and commands.
+        folder: What its relative paths are relative to.
+
+    Raises:
+        SpecError: The spec is not one a lab can have.
+    """
+
+    def __init__(self, spec: LabSpec, folder: Path) -> None:
+        spec.check()
+        self._spec = spec
+        self._folder = folder
+        self._impairments = read_profiles(spec, folder)
+
+    def build(self, add_host: Callable[[str], object], add_link: Callable[..., object]) -> None:
+        """Make the hosts and links, by a lab's ``add_host`` and ``add_link``."""
+        for name in self._spec.hosts:
+            add_host(name)
+        for link in self._spec.link:
+            add_link(*link.ends, self._impairments.get(link.full_name), name=link.full_name, mtu=link.mtu)
+
+    def start_commands(self, hosts: Mapping[str, Host]) -> list[HostProcess]:
+        """Start the command of each host that has one.
+
+        Raises:
+            KernelError: One cannot be started.
+        """
+        started = []
+        for name, host in self._spec.hosts.items():
+            if host.command:
+                started.append(
+                    hosts[name].start(
+                        host.command,
+                        env=host.env,
+                        cwd=self._folder / host.cwd if host.cwd else None,
+                        stdout=self._folder / host.output if host.output else None,
+                    )
+                )
+        return started

@@ -1,0 +1,31 @@
+"""The tests of the guest are skipped with the reason where none can be, and fail where one is demanded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import netlab
+
+
+@pytest.mark.parametrize("name", ["test_rerun.py", "test_guest_kill.py"])
+@pytest.mark.parametrize("demanded", [False, True])
+def test_the_door(tmp_path: Path, name: str, demanded: bool) -> None:
+    root = Path(netlab.__file__).parents[1]
+    env = {key: value for key, value in os.environ.items() if key not in ("NETLAB_REQUIRE", "NETLAB_GUEST")}
+    env["XDG_CACHE_HOME"] = str(tmp_path)  # no guest in it
+    if demanded:
+        env["NETLAB_REQUIRE"] = "guest"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", str(root / "tests" / "guest" / name)],
+        env=env, cwd=root, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    summary = done.stdout.splitlines()[-1]
+    assert "passed" not in summary
+    assert ("skipped" in summary, "error" in summary) == (not demanded, demanded), done.stdout
+    assert done.returncode == (1 if demanded else 0)
+    assert "guest" in done.stdout

@@ -1,0 +1,145 @@
+"""Which kernel a command runs on, what is said where none is there, and how the key of its labs comes along."""
+
+from __future__ import annotations
+
+import errno
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+import netlab.namespaces.features
+import netlab.namespaces.guest.fetch
+import netlab.namespaces.guest.installed
+import netlab.namespaces.guest.launcher
+from netlab import engine
+from netlab.cli.main import main
+from netlab.errors import AuthError, FeatureMissing, GuestError, PrivilegeError
+from netlab.namespaces.guest.installed import GuestKernel
+from netlab.wire.key import Key
+
+KERNEL = GuestKernel(path=Path("/none"), release="7.2.7", sha256="0" * 64)
+
+
+def features(netem: bool) -> SimpleNamespace:
+    return SimpleNamespace(release="6.8.0-generic", netem=netem, veth=True, redirect=True)
+
+
+def no_rights() -> object:
+    raise PrivilegeError("make the network namespace of a probe", errno.EPERM, hint="run as root (sudo)")
+
+
+def no_guest(*arguments: object) -> GuestKernel:
+    raise GuestError("the guest kernel comes from Debian; this is Ubuntu 24.04", hint="use --on host")
+
+
+@pytest.fixture(autouse=True)
+def outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("NETLAB_GUEST", raising=False)
+    monkeypatch.delenv("NETLAB_LAB_KEY", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(netlab.namespaces.guest.fetch, "fetch_guest_kernel", no_guest)
+
+
+def host(monkeypatch: pytest.MonkeyPatch, probe: object) -> None:
+    monkeypatch.setattr(netlab.namespaces.features, "probe_features", probe)
+
+
+def guest_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(netlab.namespaces.guest.installed, "default_guest_kernel", lambda cache=None: KERNEL)
+
+
+def test_an_ordinary_user_without_a_guest_is_told_to_use_sudo_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    host(monkeypatch, no_rights)
+    with pytest.raises(FeatureMissing, match="no rights to make the network namespace") as caught:
+        engine.choose_engine("auto", lambda text: None)
+    assert caught.value.hint.startswith("run as root (sudo)")
+    assert "install" not in caught.value.hint
+    assert "this is Ubuntu" in caught.value.message
+
+
+def test_an_ordinary_user_with_a_guest_hears_of_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    host(monkeypatch, no_rights)
+    guest_there(monkeypatch)
+    told: list[str] = []
+    assert engine.choose_engine("auto", told.append).elsewhere
+    assert "no rights" in told[0]
+    assert "running in guest kernel 7.2.7; or sudo" in told[0]
+
+
+def test_a_kernel_without_netem_and_guest_is_told_what_would_mend_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    host(monkeypatch, lambda: features(False))
+    with pytest.raises(FeatureMissing, match=r"6\.8\.0-generic: it lacks sch_netem; and there is no") as caught:
+        engine.choose_engine("auto", lambda text: None)
+    assert "linux-modules-extra" in caught.value.hint
+    assert "sudo" not in caught.value.hint
+
+
+def test_a_kernel_with_netem_needs_no_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    host(monkeypatch, lambda: features(True))
+    assert not engine.choose_engine("auto", lambda text: None).elsewhere
+
+
+@pytest.mark.parametrize(
+    ("probe", "status", "says"),
+    [
+        (lambda: features(True), 0, "going on without a guest kernel: the guest kernel comes from Debian"),
+        (no_rights, 0, "run as root (sudo)"),
+        (lambda: features(False), 1, "it lacks sch_netem; and there is no guest kernel"),
+    ],
+)
+def test_a_fetch_if_possible_goes_on_where_labs_can(
+    monkeypatch: pytest.MonkeyPatch, probe: object, status: int, says: str
+) -> None:
+    host(monkeypatch, probe)
+    done = CliRunner().invoke(main, ["guest", "fetch", "--if-possible"])
+    assert done.exit_code == status
+    assert says in done.stderr
+    assert CliRunner().invoke(main, ["guest", "fetch"]).exit_code == 1  # asked for plainly it is due
+
+
+def test_a_fetch_if_possible_fetches_though_this_kernel_has_netem(monkeypatch: pytest.MonkeyPatch) -> None:
+    host(monkeypatch, lambda: features(True))
+    monkeypatch.setattr(netlab.namespaces.guest.fetch, "fetch_guest_kernel", lambda cache, say: KERNEL)
+    done = CliRunner().invoke(main, ["guest", "fetch", "--if-possible"])
+    assert (done.exit_code, "7.2.7 is ready" in done.stderr) == (0, True)
+
+
+def test_a_rerun_takes_the_key_along_by_file_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, object] = {}
+
+    def run(argv: Sequence[str], **options: object) -> int:
+        seen.update(options, argv=argv)
+        return 3
+
+    monkeypatch.setattr(netlab.namespaces.guest.launcher, "run_in_guest", run)
+    assert engine.GuestEngine(KERNEL, "").rerun(["demo"], reads_stdin=False) == 3
+    ((name, secret),) = seen.pop("private_files").items()  # type: ignore[attr-defined]
+    assert (name, len(secret)) == ("NETLAB_LAB_KEY", 32)
+    assert secret not in repr(seen).encode()
+    assert "env" not in seen
+
+
+def test_the_lab_key_is_the_launchers_where_it_has_made_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert engine.lab_key() != engine.lab_key()
+    file = tmp_path / "key"
+    key = Key.new()
+    key.write(file)
+    monkeypatch.setenv("NETLAB_LAB_KEY", str(file))
+    assert engine.lab_key() == key
+    file.chmod(file.stat().st_mode | stat.S_IRGRP)
+    with pytest.raises(AuthError, match="others than its owner"):
+        engine.lab_key()
+
+
+def test_no_key_that_lasts_is_made_in_a_guest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NETLAB_GUEST", "7.2.7 sha256:0")
+    done = CliRunner().invoke(main, ["key", "new", str(tmp_path / "robot.key")])
+    assert done.exit_code == 1
+    assert "on the host" in done.stderr
+    assert not (tmp_path / "robot.key").exists()
