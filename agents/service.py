@@ -174,15 +174,17 @@ class AgentService:
             refused: Whether the edge would meet the same error at once if it dialled again.
         """
         self._counters.sessions_failed += 1
-        # Not str(error), which is the policy's code as well, and may hold what no message may.
+        # Not str(error), which is the policy's code as well.
         words = " ".join("".join(traceback.format_exception_only(error)).split())
-        words = words.encode("utf-8", "replace").decode("utf-8")
         self._end(session, f"policy {self._recipe.name!r} failed: {words}", refused=refused)
         if self._verbose:
             self._report("".join(traceback.format_exception(error)).rstrip())
 
     def _end(self, session: Session, reason: str, *, refused: bool) -> None:
         self._forget(session)
+        reason = reason.encode("utf-8", "replace").decode(
+            "utf-8"
+        )  # words of a policy may be what no message holds
         session.close(reason, refused=refused)
         self._report(f"{session.peer}: {reason}")
 

@@ -3,14 +3,14 @@
 ::
 
     launcher --socket (the lifeline)--> supervisor --fork--> warden --fork, exec--> guest kernel --> its stubs
-                                         |  job folder         |  own process group (as root: pid 1 of its own
+                                         |  job folder         |  own session (as root: pid 1 of its own
                                          |                     |  PID namespace), confined before the exec
                                          `- both read the lifeline: its end means that the launcher is gone
 
     killed          what follows
-    launcher        the lifeline ends: the warden kills its group, the supervisor reaps and removes the folder
+    launcher        the lifeline ends: warden and supervisor kill all below them and remove the folder
     supervisor      the launcher notices, shuts the lifeline and removes the folder; the warden as above
-    warden          its PID namespace dies with it; without one the supervisor, a subreaper, kills its group
+    warden          its PID namespace dies with it; else the supervisor, a subreaper, kills what was below it
     guest kernel    the warden reports the wait status and ends
 
 Runs in an interpreter of its own (``entry.py supervise FD``), since the caller may have threads: a process
@@ -41,8 +41,7 @@ _WAIT_FOR_ALL = 0x40000000  # __WALL: stubs are cloned without SIGCHLD
 _CLAIMS_A_CPU = 64
 _KERNEL_NICENESS = -10
 """Added to the caller's. A guest has one CPU for its clock, its links and its programs: it goes before whatever
-else that CPU has to do. Only for the kernel and its stubs; they end with the warden, so they can starve nobody
-for longer than the command runs."""
+else that CPU has to do, or it is late by the neighbours' turns. For the kernel and its stubs alone."""
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGPIPE)
 
 
@@ -111,6 +110,7 @@ class _Warden:
     def run(self) -> None:
         """Start the kernel, wait for its end or the launcher's, end what is left. Returns only by an error."""
         os.setsid()
+        _favour_own_session()
         syscalls.set_subreaper()
         nothing_fd = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         if self._plan.confine:
@@ -153,6 +153,8 @@ class _Warden:
         syscalls.die_with_parent_thread()
         if os.getppid() != warden:
             return
+        # A group's leader cannot leave the session, as the kernel would: it stays in the one that is favoured.
+        os.setpgid(0, 0)
         os.sched_setaffinity(0, {self._cpu})
         syscalls.set_timer_slack(1)
         with contextlib.suppress(PermissionError):  # an ordinary user's guest takes its turn
@@ -172,6 +174,14 @@ class _Warden:
         if self._plan.confine:
             confinement.drop_capabilities()
         os.execve(self._plan.argv[0], self._plan.argv, self._plan.env)
+
+
+def _favour_own_session() -> None:
+    """Let our session go first, where the host shares its CPUs out by session: niceness counts within one."""
+    niceness = max(os.nice(0) + _KERNEL_NICENESS, -20)
+    # Not there, not permitted, or asked too often: then it takes its turn.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(niceness), encoding="ascii")
 
 
 def _receive_plan(link: socket.socket) -> KernelPlan | None:

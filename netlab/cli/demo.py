@@ -16,7 +16,7 @@ __all__ = ["demo"]
 
 _LEGEND = """\
 newest: the action for the newest observation, held until another comes.
-scheduled D: decided D ticks ahead on a predicted state, each played on its tick.
+scheduled D: decided D ticks ahead on a prediction, each played on its tick.
 asked: the round trip as written; expect: what the links deliver of it; found
 and p50/p99: measured, observation leaving to an action based on it arriving."""
 

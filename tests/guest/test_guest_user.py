@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
+import signal
 import subprocess
 import sysconfig
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from guest_driver import Driver
+from guest_driver import Driver, descendants, wait_until_gone
 
 import netlab
 from netlab.namespaces.guest.installed import read_kernel
@@ -105,3 +108,24 @@ def test_an_ordinary_user_who_can_have_no_guest_is_told_of_sudo(home: Path, nobo
     hint = done.stderr[done.stderr.index("hint: ") :]
     assert hint.startswith("hint: run as root (sudo)")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("victim", ["launcher", "warden", "kernel"])
+def test_a_kill_leaves_nothing_without_a_pid_namespace_too(user_driver: Driver, home: Path, victim: str) -> None:
+    moments = random.Random(victim)
+    temporary = home / "tmp"
+    temporary.mkdir(mode=0o777)
+    temporary.chmod(0o777)
+    for number in range(8):
+        before = set(descendants(os.getpid()))
+        process = user_driver.start(
+            "sh", "-c", "sleep 60 & sleep 60", cwd=home, stdout=subprocess.DEVNULL,
+            env={**os.environ, "TMPDIR": str(temporary)},
+        )  # fmt: skip
+        time.sleep(moments.uniform(0.1, 0.8))
+        below = descendants(process.pid)
+        order = {"launcher": -1, "warden": 1, "kernel": 2}[victim]
+        os.kill(below[order] if 0 <= order < len(below) else process.pid, signal.SIGKILL)
+        process.communicate(timeout=10)
+        left = wait_until_gone(before, temporary)
+        assert not left, f"run {number}, {len(below)} processes when {victim} was killed: left {left}"

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from netlab.lab import Lab
 
@@ -19,17 +16,16 @@ def test_two_hosts_py() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     found = re.findall(r"^(\d+) ms each way: a round trip of (\d+) ms$", done.stdout, re.MULTILINE)
     assert [asked for asked, _ in found] == ["10", "50", "100"]
-    for asked, measured in found:  # a guest kernel is late by a few ms, sometimes by a scheduler's turn
-        assert 2 * int(asked) <= int(measured) <= 2 * int(asked) + 20
+    # A guest kernel on a busy machine is late by up to some scheduler's turns; the three ranges do not meet.
+    for asked, measured in found:
+        assert 2 * int(asked) <= int(measured) <= 2 * int(asked) + 60
 
 
 def test_two_hosts_toml() -> None:
-    if shutil.which("curl") is None:
-        pytest.skip("no curl here")
     with Lab.from_toml(EXAMPLES / "two_hosts.toml") as lab:
         commands = lab.start_commands()
-        client = next(process for process in commands if process.argv[0] == "sh")
-        assert client.wait(30) == 0
+        client = next(process for process in commands if process.argv[1] == "-c")
+        assert client.wait(60) == 0
         lab.check()
         # Two round trips at 80 ms on average, more where a segment was lost.
-        assert 0.05 < float(client.last_lines().split()[0]) < 20
+        assert 0.05 < float(client.last_lines().split()[0]) < 25

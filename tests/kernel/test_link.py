@@ -11,14 +11,18 @@ import threading
 import time
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from netlab.errors import KernelError, LabError, ProfileError
 from netlab.lab import Lab
+from netlab.lab_exec import run_exec
+from netlab.namespaces.features import kernel_features
 from netlab.namespaces.host import Host
 from netlab.namespaces.link import Link
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
+from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.seed import link_seed
 
 DELAY_S = 0.030
@@ -86,10 +90,11 @@ def _lost(edge: Host, agent: Host, count: int, gap_s: float = 0.001) -> list[int
 def test_a_round_trip_takes_both_delays_from_the_first_packet_on(lab: Lab) -> None:
     edge, agent, _ = _joined(lab, LinkProfile(delay_s=DELAY_S))
     round_trips_s = _round_trips_s(edge, agent, 20)
-    # Expected 60 ms; a guest kernel's timers and Python's two threads are late by up to a few ms.
+    # Expected 60 ms; a guest kernel's timers and Python's two threads are late by a few ms, more on a busy
+    # machine. A delay that was there twice would make it 120 ms.
     print("round trips in ms:", [round(value * 1e3, 2) for value in round_trips_s])
     assert min(round_trips_s) >= 2 * DELAY_S
-    assert statistics.median(round_trips_s) < 2 * DELAY_S + 0.010
+    assert statistics.median(round_trips_s) < 3 * DELAY_S
 
 
 def test_directions_are_not_mixed_up(lab: Lab) -> None:
@@ -209,6 +214,49 @@ def test_bad_calls(lab: Lab) -> None:
         link.apply(LinkProfile(), "up")  # type: ignore[arg-type]
     with pytest.raises(ProfileError, match="str is no state of a link"):
         link.apply("wifi", "back")  # type: ignore[arg-type]
-    link.played = True
-    with pytest.raises(LabError, match="link edge-agent is being played"):
+    link.begin_play(lambda: True)
+    with pytest.raises(LabError, match="link edge-agent is being played") as caught:
         link.apply(LinkProfile())
+    assert "stop_playing" in caught.value.hint
+    link.end_play()
+    link.apply(LinkProfile())
+
+
+def test_a_link_that_shows_another_state_can_be_tried_again(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.add_host("edge")
+    lab.add_host("agent")
+    with monkeypatch.context() as patch:
+        patch.setattr("netlab.namespaces.netem_qdisc.compare_netem", lambda *_: ["loss: asked 1, shown 0"])
+        with pytest.raises(KernelError, match="loss: asked 1, shown 0"):
+            lab.add_link("edge", "agent", LinkProfile(delay_s=0.01))
+    assert lab.links == {}
+    link = lab.add_link("edge", "agent")
+    with monkeypatch.context() as patch:
+        patch.setattr("netlab.namespaces.netem_qdisc.compare_netem", lambda *_: ["loss: asked 1, shown 0"])
+        with pytest.raises(KernelError, match="loss: asked 1, shown 0"):
+            link.apply(LinkProfile(delay_s=0.01))
+    assert link.read() == (None, None)
+    link.apply(LinkProfile(delay_s=0.01))
+    assert all(state is not None and state.latency_ns == 10_000_000 for state in link.read())
+
+
+def test_a_kernel_without_seeds_is_said_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    edge, agent, link = _joined(lab, None)
+    assert (lab.seeded, lab.warnings) == (True, [])
+    link.apply(LinkProfile(loss=0.1))
+    assert (lab.seeded, lab.warnings) == (True, [])
+    link.apply(QdiscState(latency_ns=5), "back")  # a state is applied as it is: this one names no seed
+    assert (lab.seeded, lab.warnings) == (False, [])
+    old = msgspec.structs.replace(kernel_features(), release="6.1.0", seed=False)
+    monkeypatch.setattr("netlab.lab.kernel_features", lambda: old)
+    with Lab() as other:
+        edge, agent, link = _joined(other, LinkProfile(loss=0.1))
+        assert other.seeded is False
+        assert len(other.warnings) == 1
+        assert "kernel 6.1.0" in other.warnings[0] and "the seed is not in force" in other.warnings[0]
+    said: list[str] = []
+    assert run_exec(["true"], "delay=1ms", say=said.append) == 0
+    assert said == other.warnings
+    said.clear()
+    assert run_exec(["true"], say=said.append) == 0  # a clean link draws nothing
+    assert said == []

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -180,8 +180,8 @@ def test_ctrl_z_and_fg(terminal: Terminal) -> None:
 def test_a_shell_inside_has_job_control_and_gives_the_terminal_back(terminal: Terminal) -> None:
     terminal.type("PS1='INSIDE> ' nl bash --norc --noediting -i\n")
     terminal.expect("\nINSIDE> ")
-    terminal.type("sleep 1000\n")
-    time.sleep(0.3)
+    terminal.type("sleep 1313\n")
+    _wait_until(lambda: any(_has_terminal(pid) for pid in _commands(b"sleep\x001313\x00")))
     terminal.type("\x1a")
     terminal.expect("Stopped")
     terminal.expect("INSIDE> ")
@@ -201,11 +201,26 @@ def test_in_a_pipeline(terminal: Terminal) -> None:
 def test_hang_up_ends_it(terminal: Terminal) -> None:
     terminal.type("nl sh -c 'trap \"\" INT; echo my''pid $PPID; exec sleep 4242'\n")
     terminal.expect("mypid")
+    _wait_until(lambda: _commands(b"sleep\x004242\x00"))
     os.kill(terminal.pid, signal.SIGHUP)
-    deadline_s = time.monotonic() + 10
-    while _commands(b"sleep\x004242\x00") and time.monotonic() < deadline_s:
-        time.sleep(0.05)
-    assert _commands(b"sleep\x004242\x00") == []
+    _wait_until(lambda: not _commands(b"sleep\x004242\x00"))
+
+
+def _wait_until(is_so: Callable[[], object], within_s: float = 20.0) -> None:
+    deadline_s = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < deadline_s, "it did not come to that"
+        time.sleep(0.02)
+
+
+def _has_terminal(pid: str) -> bool:
+    """Tell whether a process is in the foreground of its terminal."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return False
+    group, front = fields[2], fields[5]
+    return group == front
 
 
 def _commands(line: bytes) -> list[str]:

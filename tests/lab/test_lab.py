@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from netlab.errors import KernelError, LabError, ProfileError, SpecError
 from netlab.lab import Lab
+from netlab.lab_spec import LabSpec
 from netlab.namespaces.host import Host
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -108,6 +110,39 @@ def test_name_taken() -> None:
         assert f"'mine' is open already in process {os.getpid()}" in other.stderr
     with Lab("mine"):
         pass
+
+
+def test_only_a_name_in_use_is_open_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: socket.socket, address: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    class Refusing(socket.socket):
+        bind = refuse
+
+    monkeypatch.setattr("netlab.lab_name.socket.socket", Refusing)
+    with pytest.raises(KernelError, match="cannot take the lab's name 'mine': Operation not permitted"):
+        Lab("mine").open()
+
+
+def test_arguments_beat_the_spec(tmp_path: Path) -> None:
+    spec = LabSpec(name="from-spec", seed=7)
+    assert (Lab(spec=spec).name, Lab(spec=spec).seed) == ("from-spec", 7)
+    lab = Lab("mine", seed=0, spec=spec)
+    assert (lab.name, lab.seed) == ("mine", 0)
+    path = tmp_path / "lab.toml"
+    path.write_text('name = "from-file"\nseed = 7\n')
+    lab = Lab.from_toml(path, name="mine", seed=8)
+    assert (lab.name, lab.seed) == ("mine", 8)
+    lab = Lab.from_toml(path)
+    assert (lab.name, lab.seed) == ("from-file", 7)
+    assert Lab().seed == 0
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "7", True])
+def test_a_bad_seed_is_refused_at_once(seed: object) -> None:
+    with pytest.raises(SpecError, match=r"must be a whole number from 0 to 2\^64 - 1") as caught:
+        Lab(seed=seed)  # type: ignore[arg-type]
+    assert caught.value.key == "seed"
 
 
 def test_bad_names_and_links_make_nothing() -> None:

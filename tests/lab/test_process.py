@@ -38,6 +38,17 @@ def test_status_and_output(host: Host) -> None:
     assert _shell(host, "kill -TERM $$")[0] == -signal.SIGTERM
 
 
+def test_death_by_a_signal_without_a_name(host: Host) -> None:
+    process = host.start(["sh", "-c", "kill -40 $$"])
+    assert process.wait(10) == -40
+    with pytest.raises(LabError, match="was killed by signal 40"):
+        process.check()
+    named = host.start(["sh", "-c", "kill -TERM $$"])
+    named.wait(10)
+    with pytest.raises(LabError, match="was killed by SIGTERM"):
+        named.check()
+
+
 def test_pid_is_the_one_we_see(host: Host) -> None:
     process = host.start(["sleep", "100"])
     assert Path(f"/proc/{process.pid}/cmdline").read_bytes() == b"sleep\x00100\x00"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -188,6 +189,77 @@ def test_a_batch_of_any_size(route: RouteSocket) -> None:
         for number in range(130):
             route.add_veth(f"a{number}", f"b{number}")
     assert len(route.links()) == 261
+
+
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Change threads at nearly every step of Python's."""
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval_s)
+
+
+def test_threads_that_share_a_socket_get_their_own_answers(route: RouteSocket, hasty_threads: None) -> None:
+    """Each refusal reaches who asked for it, and each answer; a batch holds its own thread's requests alone."""
+    problems: list[str] = []
+    begun = threading.Barrier(5)
+
+    def work(act: Callable[[int], str]) -> None:
+        begun.wait()
+        for number in range(1500):
+            try:
+                problem = act(number)
+            except KernelError as error:
+                problem = f"a stranger's refusal: {error}"
+            if problem:
+                problems.append(problem)
+
+    def set_up(number: int) -> str:
+        route.set_up(1)
+        return ""
+
+    def be_refused(number: int) -> str:
+        index = 1000 + number
+        try:
+            route.set_up(index)
+        except KernelError as error:
+            return "" if f"interface {index} up" in str(error) else f"{index} got {error}"
+        return f"{index} was not refused"
+
+    def ask(number: int) -> str:
+        return "" if route.link_index("lo") == 1 else "lo is not 1"
+
+    def in_a_batch(number: int) -> str:
+        try:
+            with route.batch():
+                route.set_up(1)
+                route.set_up(9000 + number)
+                route.set_up(1)
+        except KernelError as error:
+            return "" if f"interface {9000 + number} up" in str(error) else f"batch {number} got {error}"
+        return f"batch {number} was not refused"
+
+    acts = (set_up, be_refused, ask, in_a_batch, in_a_batch)
+    threads = [threading.Thread(target=work, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+
+
+def test_a_batch_is_its_threads_own(route: RouteSocket) -> None:
+    """A request of another thread neither waits for a batch nor goes with it."""
+    with pytest.raises(ZeroDivisionError), route.batch():
+        route.add_veth("a", "b")
+        other = threading.Thread(target=lambda: route.add_veth("c", "d"))
+        other.start()
+        other.join()
+        raise ZeroDivisionError
+    assert {link.name for link in route.links()} == {"lo", "c", "d"}
 
 
 @pytest.mark.parametrize(

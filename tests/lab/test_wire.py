@@ -10,14 +10,18 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from netlab.errors import FeatureMissing, SpecError
+from netlab.errors import FeatureMissing, KernelError, SpecError
 from netlab.lab import Lab
 from netlab.namespaces.features import kernel_features
 from netlab.namespaces.host import Host
 from netlab.namespaces.kernel_objects import INGRESS_HANDLE
+from netlab.namespaces.link import Link
 from netlab.namespaces.offload import read_offloads
+from netlab.traces.pair import ProfilePair
+from netlab.traces.profile import LinkProfile
 
 IP_RECVTTL = 12
 IP_RECVTOS = 13
@@ -242,15 +246,64 @@ def test_hosts_reach_their_neighbours_alone(hosts: tuple[Host, Host]) -> None:
         one.sendto(b"x", ("192.0.2.1", 7))
 
 
-def test_impaired_link_on_a_kernel_without_netem(lab: Lab) -> None:
-    if kernel_features().netem:
-        pytest.skip("this kernel has netem: see tests/kernel")
+def test_impaired_link_on_a_kernel_without_netem(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking = msgspec.structs.replace(
+        kernel_features(), release="6.0-small", netem=False, veth=True, redirect=True
+    )
+    monkeypatch.setattr("netlab.lab.kernel_features", lambda: lacking)
     lab.add_host("edge")
     lab.add_host("agent")
-    with pytest.raises(FeatureMissing) as caught:
-        lab.add_link("edge", "agent", "wifi-degraded")
-    assert "netem" in str(caught.value)
-    assert "--on guest" in caught.value.hint
+    for impairment in ("wifi-degraded", ProfilePair("half", LinkProfile(), LinkProfile(delay_s=0.1))):
+        with pytest.raises(FeatureMissing, match="kernel 6.0-small: it lacks sch_netem") as caught:
+            lab.add_link("edge", "agent", impairment)
+        assert "--on guest" in caught.value.hint
+        assert _nothing_of_a_link(lab)
+    link = lab.add_link("edge", "agent")
+    with pytest.raises(FeatureMissing, match="it lacks sch_netem"):
+        link.apply(LinkProfile(delay_s=0.1))
+    assert link.read() == (None, None)
+
+
+@pytest.mark.parametrize("step", ["_make_veths", "_join", "_give_addresses"])
+@pytest.mark.parametrize("problem", [KernelError("do it", 105), KeyboardInterrupt()])
+def test_a_link_that_fails_on_the_way_leaves_nothing(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, step: str, problem: BaseException
+) -> None:
+    edge, agent = lab.add_host("edge"), lab.add_host("agent")
+    original = getattr(Link, step)
+
+    def fail(*arguments: object) -> None:
+        original(*arguments)
+        raise problem
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Link, step, fail)
+        with pytest.raises(type(problem)):
+            lab.add_link(edge, agent)
+    assert _nothing_of_a_link(lab)
+    lab.add_link(edge, agent)
+    with _udp(edge) as one, _udp(agent, 7) as other:
+        one.sendto(b"there", (agent.address, 7))
+        assert other.recv(16) == b"there"
+
+
+def test_a_link_whose_second_half_is_refused_leaves_nothing(lab: Lab) -> None:
+    edge, agent = lab.add_host("edge"), lab.add_host("agent")
+    agent.node.routes.add_veth("eth0", "in-the-way", index=50, peer_index=51)
+    with pytest.raises(KernelError, match="cannot add the veth pair .* - eth0: File exists") as caught:
+        lab.add_link(edge, agent)
+    assert not getattr(caught.value, "__notes__", [])
+    assert [one.kind for one in edge.node.routes.links()].count("veth") == 0
+    agent.node.routes.delete_link(50)
+    lab.add_link(edge, agent)
+
+
+def _nothing_of_a_link(lab: Lab) -> bool:
+    nodes = [host.node for host in lab.hosts.values()]
+    nodes += [lab._wire] if lab._wire else []
+    listed = [one for node in nodes for one in node.routes.links() if one.kind == "veth"]
+    attached = [host.attachments for host in lab.hosts.values() if host.attachments]
+    return not (listed or attached or lab.links)
 
 
 def test_bad_mtu(lab: Lab) -> None:

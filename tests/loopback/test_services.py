@@ -151,9 +151,7 @@ def test_the_wrong_key_is_an_error_that_waiting_will_not_mend(tmp_path):
     with ServedAgent(find_policy("linear"), key=Key.read(tmp_path / "theirs")) as agent:
         with pytest.raises(AuthError):
             run_env_service(config(agent, key_path=str(tmp_path / "ours")))
-        result = run_env_service(
-            config(agent, actuator="newest", rate_hz=200.0, key_path=str(tmp_path / "theirs"))
-        )
+        result = run_env_service(config(agent, rate_hz=200.0, key_path=str(tmp_path / "theirs")))
         assert result.returns == [500.0]
 
 

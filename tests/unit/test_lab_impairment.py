@@ -11,7 +11,6 @@ from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.schedule import Schedule, Step
-from netlab.traces.seed import link_seed
 from netlab.traces.toml_profile import write_profile
 
 SLOW, FAST = LinkProfile(delay_s=0.1), LinkProfile(delay_s=0.001)
@@ -19,37 +18,35 @@ SCHEDULE = Schedule((Step(0.0, SLOW), Step(1.0, FAST)), 2.0, loop=True)
 
 
 def test_a_clean_link() -> None:
-    forward, back = plan_directions(None, 1, "x")
+    forward, back = plan_directions(None, "x")
     assert (forward.direction, forward.first, forward.track) == ("forward", None, None)
     assert (back.direction, back.first, back.track) == ("back", None, None)
 
 
 @pytest.mark.parametrize("impairment", [SLOW, QdiscState(latency_ns=5)])
 def test_one_for_both_directions(impairment: LinkProfile | QdiscState) -> None:
-    assert [plan.first for plan in plan_directions(impairment, 1, "x")] == [impairment, impairment]
+    assert [plan.first for plan in plan_directions(impairment, "x")] == [impairment, impairment]
 
 
 def test_a_pair_and_a_preset() -> None:
-    assert [plan.first for plan in plan_directions(ProfilePair("p", SLOW, FAST), 1, "x")] == [SLOW, FAST]
-    forward, _ = plan_directions("delay=100ms", 1, "x")
+    assert [plan.first for plan in plan_directions(ProfilePair("p", SLOW, FAST), "x")] == [SLOW, FAST]
+    forward, _ = plan_directions("delay=100ms", "x")
     assert isinstance(forward.first, LinkProfile)
     assert forward.first.delay_s == 0.1
 
 
-def test_a_schedule_begins_with_its_first_step_and_has_a_seed_a_step() -> None:
-    forward, back = plan_directions(ProfilePair("p", SCHEDULE, FAST), 9, "x")
+def test_a_schedule_begins_with_its_first_step() -> None:
+    forward, back = plan_directions(ProfilePair("p", SCHEDULE, FAST), "x")
     assert (back.first, back.track) == (FAST, None)
     assert forward.track is not None
-    assert forward.first == forward.track.state(0)
+    assert forward.first == SLOW
     assert forward.track.name == "x forward"
-    seeds = [forward.track.state(count).seed for count in range(5)]
-    assert seeds == [link_seed(9, "x", "forward", count) for count in range(5)]
-    assert len(set(seeds)) == 5
+    assert [forward.track.state(count).latency_ns for count in range(3)] == [100_000_000, 1_000_000, 100_000_000]
 
 
 def test_what_is_no_impairment() -> None:
     with pytest.raises(ProfileError, match="float is no impairment of a link"):
-        plan_directions(0.1, 1, "x")  # type: ignore[arg-type]
+        plan_directions(0.1, "x")  # type: ignore[arg-type]
 
 
 def _spec(profile: str) -> LabSpec:

@@ -38,6 +38,7 @@ class FakeKernel:
         self.refuse = False
         self.kind = "netem"
         self.distort = False
+        self.deleted = 0
 
     def take(self, options: bytes) -> None:
         if self.refuse:
@@ -69,7 +70,7 @@ class FakeKernel:
         return QdiscEntry(self.kind, handle, parent, encode_netem(state), 0, 0, 0, 0)
 
     def qdisc_delete(self, index: int, handle: int, parent: int) -> None:
-        pass
+        self.deleted += 1
 
 
 def made(state: QdiscState) -> tuple[FakeKernel, NetemQdisc]:
@@ -222,3 +223,12 @@ def test_after_delete_a_new_qdisc_starts_without_tables() -> None:
     assert decode_netem(kernel.sent[-1]).delay_table is None
     qdisc.apply(BASE)
     assert kernel.delay_table is None
+
+
+def test_a_qdisc_that_shows_another_state_at_first_is_taken_away() -> None:
+    kernel = FakeKernel()
+    kernel.distort = True
+    qdisc = NetemQdisc(kernel, 7)  # type: ignore[arg-type]
+    with pytest.raises(KernelError, match="in the state asked for"):
+        qdisc.add(QdiscState())
+    assert (kernel.deleted, qdisc.asked) == (1, None)
