@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from netlab.traces.profile import LinkProfile
     from netlab.traces.schedule import Schedule
 
-__all__ = ["DelayMoments", "delivered_delays_s", "delivered_moments"]
+__all__ = ["DelayMoments", "delivered_delays_s", "delivered_moments", "sent_delays_s"]
 
 MAX_PACKETS = 10_000_000
 
@@ -73,6 +73,28 @@ def delivered_delays_s(
 ) -> NDArray[np.float64]:
     """Return the delay of each packet that is delivered, in the order of sending.
 
+    Arguments and what is left out as for ``sent_delays_s``.
+
+    Returns:
+        Delays in seconds, ``[delivered]``.
+
+    Raises:
+        ProfileError: A number is out of range.
+    """
+    delays_s = sent_delays_s(link, packet_rate_hz, seed, n, packet_bytes=packet_bytes)
+    return delays_s[~np.isnan(delays_s)]
+
+
+def sent_delays_s(
+    link: LinkProfile | Schedule,
+    packet_rate_hz: float,
+    seed: int = 0,
+    n: int = 20_000,
+    *,
+    packet_bytes: int = 200,
+) -> NDArray[np.float64]:
+    """Return the delay of each packet that is sent, in the order of sending.
+
     Losses are drawn independently at the link's mean ratio, a chain's too; duplicates, slots and the queue
     limit are left out. A schedule that does not loop is cut at its end.
 
@@ -84,7 +106,7 @@ def delivered_delays_s(
         packet_bytes: As for ``delivered_moments``.
 
     Returns:
-        Delays in seconds, ``[delivered]``.
+        Delays in seconds, ``[sent]``; not a number for a packet that is lost.
 
     Raises:
         ProfileError: A number is out of range.
@@ -109,8 +131,7 @@ def delivered_delays_s(
         skips[packets] = rng.random(packets.size) < profile.reordered_ratio
     delay_s, transmit_s = np.where(skips, 0.0, delay_s), np.where(skips | lost, 0.0, transmit_s)
     waiting = _leave_s(sent_s + delay_s, transmit_s, ~(skips | lost)) - sent_s
-    delivered: NDArray[np.float64] = np.where(ordered & ~skips, waiting, delay_s)[~lost]
-    return delivered
+    return np.where(lost, np.nan, np.where(ordered & ~skips, waiting, delay_s))
 
 
 def _sending(

@@ -252,14 +252,30 @@ def _end_descendants() -> None:
     Not by process group: the guest kernel makes a session of its own. What is orphaned becomes our child, so that
     all come within reach one after another.
     """
-    children = Path(f"/proc/self/task/{os.getpid()}/children")
     while True:
-        for child in children.read_text(encoding="ascii").split():
-            os.kill(int(child), signal.SIGKILL)  # not reaped yet, so it is still that process
+        for child in _children():
+            os.kill(child, signal.SIGKILL)  # not reaped yet, so it is still that process
         try:
             os.waitpid(-1, _WAIT_FOR_ALL)
         except ChildProcessError:
             return
+
+
+def _children() -> list[int]:
+    try:
+        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    except FileNotFoundError:  # a kernel built without CONFIG_PROC_CHILDREN
+        return _children_by_search()
+
+
+def _children_by_search() -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # ended meanwhile
+            parent = (folder / "stat").read_bytes().rpartition(b")")[2].split()[1]
+            if int(parent) == os.getpid():
+                found.append(int(folder.name))
+    return found
 
 
 def _report_failure(link: socket.socket, error: OSError | NetlabError) -> None:

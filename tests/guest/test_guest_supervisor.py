@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 import netlab
 
 ENDING = """
@@ -26,14 +28,17 @@ if os.fork() == 0:
         time.sleep(60)
     time.sleep(60)
 os.read(read_end, 1)
+if sys.argv[2] == "search":
+    supervisor._children = supervisor._children_by_search
 supervisor._end_descendants()
 """
 
 
-def test_descendants_in_sessions_of_their_own_are_ended() -> None:
+@pytest.mark.parametrize("way", ["list", "search"])
+def test_descendants_in_sessions_of_their_own_are_ended(way: str) -> None:
     begin = time.monotonic()
     root = str(Path(netlab.__file__).parents[1])
     subprocess.run(
-        [sys.executable, "-c", ENDING, root], check=True, timeout=30
+        [sys.executable, "-c", ENDING, root, way], check=True, timeout=30
     )  # a child left would be waited for
     assert time.monotonic() - begin < 10

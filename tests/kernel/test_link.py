@@ -241,7 +241,7 @@ def test_a_link_that_shows_another_state_can_be_tried_again(lab: Lab, monkeypatc
 
 
 def test_a_kernel_without_seeds_is_said_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    edge, agent, link = _joined(lab, None)
+    _, _, link = _joined(lab, None)
     assert (lab.seeded, lab.warnings) == (True, [])
     link.apply(LinkProfile(loss=0.1))
     assert (lab.seeded, lab.warnings) == (True, [])
@@ -250,7 +250,7 @@ def test_a_kernel_without_seeds_is_said_once(lab: Lab, monkeypatch: pytest.Monke
     old = msgspec.structs.replace(kernel_features(), release="6.1.0", seed=False)
     monkeypatch.setattr("netlab.lab.kernel_features", lambda: old)
     with Lab() as other:
-        edge, agent, link = _joined(other, LinkProfile(loss=0.1))
+        _joined(other, LinkProfile(loss=0.1))
         assert other.seeded is False
         assert len(other.warnings) == 1
         assert "kernel 6.1.0" in other.warnings[0] and "the seed is not in force" in other.warnings[0]

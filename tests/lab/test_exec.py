@@ -156,13 +156,15 @@ def test_ctrl_c_reaches_the_command(terminal: Terminal) -> None:
 
 
 def test_ctrl_z_and_fg(terminal: Terminal) -> None:
-    terminal.type("nl sh -c 'echo u''p; exec cat'\n")
+    terminal.type("nl sh -c 'echo u''p; exec cat -u'\n")
     terminal.expect("\nup\r\n")
     terminal.type("one\n")
     terminal.expect("one\r\none")
     terminal.type("\x1a")
     terminal.expect("Stopped")
     terminal.expect("READY> ")  # what is typed before the prompt is thrown away
+    # The shell tells of the stop as soon as netlab has stopped; until cat has, the next line may be its.
+    _wait_until(lambda: all(_state(pid) == "T" for pid in _commands(b"cat\x00-u\x00")))
     terminal.type("echo in bet''ween\n")
     terminal.expect("in between")
     terminal.expect("READY> ")
@@ -215,12 +217,21 @@ def _wait_until(is_so: Callable[[], object], within_s: float = 20.0) -> None:
 
 def _has_terminal(pid: str) -> bool:
     """Tell whether a process is in the foreground of its terminal."""
+    fields = _fields(pid)
+    return bool(fields) and fields[2] == fields[5]
+
+
+def _state(pid: str) -> str:
+    fields = _fields(pid)
+    return fields[0] if fields else ""
+
+
+def _fields(pid: str) -> list[str]:
+    """Return what /proc says of a process after its name; nothing where it is gone."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return False
-    group, front = fields[2], fields[5]
-    return group == front
+        return []
 
 
 def _commands(line: bytes) -> list[str]:

@@ -254,7 +254,7 @@ def test_impaired_link_on_a_kernel_without_netem(lab: Lab, monkeypatch: pytest.M
     lab.add_host("edge")
     lab.add_host("agent")
     for impairment in ("wifi-degraded", ProfilePair("half", LinkProfile(), LinkProfile(delay_s=0.1))):
-        with pytest.raises(FeatureMissing, match="kernel 6.0-small: it lacks sch_netem") as caught:
+        with pytest.raises(FeatureMissing, match=r"kernel 6\.0-small: it lacks sch_netem") as caught:
             lab.add_link("edge", "agent", impairment)
         assert "--on guest" in caught.value.hint
         assert _nothing_of_a_link(lab)
@@ -290,7 +290,7 @@ def test_a_link_that_fails_on_the_way_leaves_nothing(
 def test_a_link_whose_second_half_is_refused_leaves_nothing(lab: Lab) -> None:
     edge, agent = lab.add_host("edge"), lab.add_host("agent")
     agent.node.routes.add_veth("eth0", "in-the-way", index=50, peer_index=51)
-    with pytest.raises(KernelError, match="cannot add the veth pair .* - eth0: File exists") as caught:
+    with pytest.raises(KernelError, match=r"cannot add the veth pair .* - eth0: File exists") as caught:
         lab.add_link(edge, agent)
     assert not getattr(caught.value, "__notes__", [])
     assert [one.kind for one in edge.node.routes.links()].count("veth") == 0

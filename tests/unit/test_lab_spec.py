@@ -43,7 +43,7 @@ def test_a_good_spec(tmp_path: Path) -> None:
         ("profile =", "loss =", "link[0].loss", "unknown key", "known here: ends, profile, name, mtu"),
         ("seed = 7", "seed = -1", "seed", "-1: expected `int` >= 0", ""),
         ("seed = 7", 'seed = "x"', "seed", "'x': expected `int`, got `str`", ""),
-        ("seed = 7", "seed = 18446744073709551616", "seed", "must be below 2^64", ""),
+        ("seed = 7", "seed = 18446744073709551616", "seed", "must be a whole number from 0 to 2^64 - 1", ""),
         ('"two-hosts"', '"two hosts"', "name", "must be 1 to 64 letters", ""),
         ("[hosts.agent]", '[hosts."-"]', "hosts.-", "must be 1 to 64 letters", ""),
         ('"python3", "-m", "http.server"', "1", "hosts.edge.command[0]", "[1]: expected `str`", ""),
