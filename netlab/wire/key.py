@@ -137,9 +137,15 @@ class Key:
         raise TypeError("a Key is not pickled: write it to a file with Key.write")
 
 
+def _caller_of_sudo() -> int:
+    """Return the user on whose behalf sudo made us root: his key is as good as ours; -1 where there is none."""
+    caller = os.environ.get("SUDO_UID", "")
+    return int(caller) if os.geteuid() == 0 and caller.isdecimal() else -1
+
+
 def _check_private(name: str, state: os.stat_result) -> None:
     """Refuse a file that somebody else could have written or can read."""
-    if state.st_uid not in (os.geteuid(), 0):
+    if state.st_uid not in (os.geteuid(), 0, _caller_of_sudo()):
         raise AuthError(
             f"key file {name} belongs to user {state.st_uid}, who is neither this one nor root",
             hint=f"its owner may change it: `sudo chown {os.geteuid()} {name}` if it is yours",

@@ -211,3 +211,24 @@ def test_open_key_is_known_as_such() -> None:
     assert "open" in repr(OPEN_KEY)
     assert not Key.new().is_open
     assert Key(OPEN_KEY.reveal()).is_open
+
+
+def test_file_of_the_user_who_called_sudo_is_taken_by_root_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "key"
+    Key.new().write(path)
+    real = os.fstat
+
+    def owned_by_1234(fd: int) -> os.stat_result:
+        fields = list(real(fd))
+        fields[stat.ST_UID] = 1234
+        return os.stat_result(fields)
+
+    monkeypatch.setattr(os, "fstat", owned_by_1234)
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    Key.read(path)
+    monkeypatch.setattr(os, "geteuid", lambda: 4321)
+    with pytest.raises(AuthError, match="belongs to user 1234"):
+        Key.read(path)
