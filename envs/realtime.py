@@ -12,6 +12,7 @@ import ctypes
 import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 __all__ = ["collect_garbage", "realtime_process"]
 
@@ -19,6 +20,7 @@ _PR_SET_TIMERSLACK = 29
 _PR_GET_TIMERSLACK = 30
 
 _NICENESS = -10
+_AUTOGROUP = "/proc/self/autogroup"
 
 
 @contextlib.contextmanager
@@ -32,18 +34,33 @@ def realtime_process() -> Iterator[None]:
     gc.collect()
     gc.freeze()
     gc.disable()
-    niceness = os.getpriority(os.PRIO_PROCESS, 0)
-    with contextlib.suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, min(niceness, _NICENESS))
+    niceness, session_niceness = os.getpriority(os.PRIO_PROCESS, 0), _session_niceness()
+    _favour(min(niceness, _NICENESS), min(session_niceness, _NICENESS))
     try:
         yield
     finally:
-        os.setpriority(os.PRIO_PROCESS, 0, niceness)
+        _favour(niceness, session_niceness)
         gc.unfreeze()
         if was_collecting:
             gc.enable()
         if slack_ns > 0:
             _set_timer_slack(slack_ns)
+
+
+def _favour(niceness: int, session_niceness: int) -> None:
+    """Set both, as far as we may: Linux shares a CPU among sessions first, then among a session's processes."""
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, niceness)
+    with contextlib.suppress(OSError):
+        Path(_AUTOGROUP).write_text(str(session_niceness))
+
+
+def _session_niceness() -> int:
+    """Return the niceness of this session's share; 0 where the kernel does not share by sessions."""
+    try:
+        return int(Path(_AUTOGROUP).read_text().split()[-1])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def collect_garbage() -> None:

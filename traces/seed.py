@@ -30,7 +30,8 @@ def link_seed(run_seed: int, link: str, direction: str, step: int) -> int:
         run_seed: Seed of the whole run, 0 .. 2^64 - 1.
         link: Name of the link within the lab.
         direction: ``forward`` or ``back``.
-        step: Which change of the link it is, counted from 0 and over the passes of a loop.
+        step: Which change of the link it is, counted from 0 (the state it is made with) and over the passes
+            of a loop.
 
     Raises:
         ProfileError: A number is out of range or the direction has another name.
