@@ -21,6 +21,7 @@ from msgspec import Struct
 import netlab
 from netlab.engine import lab_key, machine
 from netlab.envs.service import Progress
+from netlab.namespaces.features import kernel_features
 from netlab.pool import pool_cell
 from netlab.report import ExperimentResult
 from netlab.run_folder import run_folder
@@ -94,6 +95,7 @@ def run_experiment(
         rate_hz=experiment.rate_hz,
         transport=experiment.transport,
         seed=experiment.seed,
+        seeded=kernel_features().seed,
         labs_at_once=experiment.labs_at_once,
         cells=tuple(
             pool_cell([result for result in results if result.share.cell_index == index])

@@ -120,6 +120,7 @@ class ExperimentResult(Struct, frozen=True, kw_only=True):
         rate_hz: Ticks a second.
         transport: ``datagram`` or ``stream``.
         seed: The run's seed, of which all others are made.
+        seeded: Whether this kernel's netem takes seeds (Linux 6.6): if not, links differ from run to run.
         labs_at_once: How many labs ran beside one another.
         cells: The results.
         warnings: What the profiles warn of.
@@ -134,6 +135,7 @@ class ExperimentResult(Struct, frozen=True, kw_only=True):
     rate_hz: float
     transport: str
     seed: int
+    seeded: bool
     labs_at_once: int
     cells: tuple[CellResult, ...]
     warnings: tuple[str, ...] = ()

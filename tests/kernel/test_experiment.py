@@ -10,6 +10,7 @@ import pytest
 from netlab.envs.service import Progress
 from netlab.errors import LabError, ProfileError
 from netlab.experiment import Cell, Experiment, Share, run_experiment
+from netlab.namespaces.features import kernel_features
 from netlab.report import ExperimentResult
 
 
@@ -43,6 +44,7 @@ def test_both_policies_over_two_networks() -> None:
     assert {share.cell.network for share, _ in seen} == {"wifi-degraded", "measured"}
     assert any("clipped at zero" in text for text in result.warnings)
     assert result.machine["clock"] == "real"
+    assert result.seeded == kernel_features().seed
     again = msgspec.json.decode(msgspec.json.encode(result), type=ExperimentResult)
     assert again == result
 

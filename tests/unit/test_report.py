@@ -39,7 +39,7 @@ def cell(**changes: object) -> CellResult:
 def result(*cells: CellResult) -> ExperimentResult:
     return ExperimentResult(
         netlab="0", experiment="test", started="", engine="", machine={}, task="CartPole-v1", rate_hz=50.0,
-        transport="datagram", seed=1, labs_at_once=1, cells=cells,
+        transport="datagram", seed=1, seeded=True, labs_at_once=1, cells=cells,
     )  # fmt: skip
 
 
