@@ -17,6 +17,7 @@ from netlab.control.actuator import Actuator, Newest, Scheduled
 from netlab.control.edge import Edge
 from netlab.control.fallback import Fallback, Hold, Local, Neutral
 from netlab.control.policy import Policy
+from netlab.envs.agent_watch import AgentWatch
 from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS, EnvConfig
 from netlab.envs.loop import RealTimeLoop
 from netlab.envs.registry import make_task
@@ -40,6 +41,7 @@ def run_env_service(
     *,
     make_local_policy: Callable[[TaskDescription], Policy] | None = None,
     progress: Callable[[Progress], None] | None = None,
+    say: Callable[[str], None] = lambda line: None,
     machine: Mapping[str, object] | None = None,
 ) -> RunResult:
     """Run an EnvService to its end, or until SIGTERM or Ctrl-C, which end it in order.
@@ -48,6 +50,7 @@ def run_env_service(
         config: What is asked for.
         make_local_policy: Makes the policy of the ``local`` fallback; injected by the roof.
         progress: Told about once a second and after each episode; must return at once.
+        say: Takes a line for a person when the agent is waited for, lost or back; must return at once.
         machine: What the result says of this machine; from the roof, which knows the kernel.
 
     Raises:
@@ -66,14 +69,18 @@ def run_env_service(
             _make_fallback(config, task.description, make_local_policy),
             run=secrets.randbits(64),
         )
-        service = _make_service(config, task, edge, progress)
+        service = _make_service(config, task, edge, progress, say)
         stack.enter_context(stop_on_signals(service.stop))
         result = service.run()
     return structs.replace(result, spec=config.public(), transport=config.transport, machine=dict(machine or {}))
 
 
 def _make_service(
-    config: EnvConfig, task: Task, edge: Edge, progress: Callable[[Progress], None] | None
+    config: EnvConfig,
+    task: Task,
+    edge: Edge,
+    progress: Callable[[Progress], None] | None,
+    say: Callable[[str], None],
 ) -> EnvService:
     key = Key.read(config.key_path) if config.key_path else None
     dialer = Dialer(Address.parse(config.address), key, _say_hello(task, edge), config.transport)
@@ -89,6 +96,7 @@ def _make_service(
         may_start=Path(config.start_path).exists if config.start_path else lambda: True,
         start_delay_s=config.start_delay_s,
         progress=progress,
+        watch=AgentWatch(say, config.address, edge.fallback.name),
         tick_log=TickLog(config.tick_log) if config.tick_log else None,
     )
 

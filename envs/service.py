@@ -21,6 +21,7 @@ import netlab
 from netlab.control.counters import AgeSummary, EdgeCounters
 from netlab.control.edge import Edge
 from netlab.control.histogram import Histogram
+from netlab.envs.agent_watch import AgentWatch
 from netlab.envs.episode import EpisodeTally, episode_seed
 from netlab.envs.loop import RealTimeLoop
 from netlab.envs.realtime import collect_garbage, realtime_process
@@ -48,6 +49,7 @@ class Progress(Struct, frozen=True, kw_only=True):
         return_so_far: Its return so far.
         returns: Returns of the episodes that are done.
         connected: Whether the agent is there.
+        disconnected_ticks: Ticks of the current episode without it.
     """
 
     episode: int
@@ -56,6 +58,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     return_so_far: float
     returns: tuple[float, ...]
     connected: bool
+    disconnected_ticks: int = 0
 
 
 class EnvService:
@@ -75,6 +78,7 @@ class EnvService:
         start_delay_s: How long to wait then, so that their ticks need not fall on the same instant.
         progress: Called when all is ready, then about once a second and after each episode; within a tick, so
             it must return at once.
+        watch: Told when the agent is waited for, and at each tick whether it is there.
         tick_log: Where to write each tick, if anywhere; the service closes it.
     """
 
@@ -92,6 +96,7 @@ class EnvService:
         may_start: Callable[[], bool] = lambda: True,
         start_delay_s: float = 0.0,
         progress: Callable[[Progress], None] | None = None,
+        watch: AgentWatch | None = None,
         tick_log: TickLog | None = None,
     ) -> None:
         self._task = task
@@ -105,6 +110,7 @@ class EnvService:
         self._may_start = may_start
         self._start_delay_s = start_delay_s
         self._progress = progress
+        self._watch = watch or AgentWatch(lambda line: None, "", edge.fallback.name)
         self._progress_ticks = max(1, round(loop.rate_hz))
         self._tick_log = tick_log
         self._dtype = np.dtype(task.description.observation.dtype).newbyteorder("<")
@@ -145,11 +151,12 @@ class EnvService:
         return self._summarise()
 
     def _wait_for_agent(self) -> None:
-        connected = self._uplink.connect(self._wait_s, lambda: bool(self._stopped_by))
+        connected = self._uplink.connect(self._wait_s, lambda: bool(self._stopped_by), self._watch.wait)
         if self._require_connection and not connected and not self._stopped_by:
             raise ConnectionLost(
                 self._uplink.last_loss,
-                hint="start `netlab agent serve` there, check address and key, or let the run begin without",
+                hint="start `netlab agent serve` there; both sides need the same --transport and --key-file; "
+                "or begin without it: --without-agent",
             )
 
     def _wait_for_start(self) -> None:
@@ -194,6 +201,7 @@ class EnvService:
         tally.ticks += 1
         tally.return_ += step.reward
         tally.disconnected_ticks += not uplink.is_connected
+        self._watch.note(tick, uplink.is_connected)
         if self._tick_log is not None:
             action = play.action.tolist() if isinstance(play.action, np.ndarray) else play.action
             self._tick_log.add(
@@ -241,6 +249,7 @@ class EnvService:
                     return_so_far=self._tally.return_,
                     returns=tuple(result.return_ for result in self._results if result.complete),
                     connected=self._uplink.is_connected,
+                    disconnected_ticks=self._tally.disconnected_ticks,
                 )
             )
 

@@ -28,6 +28,8 @@ _ASK_AGAIN_S = 3.0
 """After a refusal of one who had been served."""
 _WAIT_SLICE_S = 0.1
 """How soon a stop is noticed while waiting for the first connection."""
+_QUIET_WAIT_S = 0.5
+"""A wait that a person would not notice is not worth a line."""
 
 
 class DialsAgent(Protocol):
@@ -87,26 +89,37 @@ class Uplink:
         """Whether there is a channel, as far as we know."""
         return self._channel is not None
 
-    def connect(self, timeout_s: float, is_stopped: Callable[[], bool]) -> bool:
+    def connect(
+        self,
+        timeout_s: float,
+        is_stopped: Callable[[], bool],
+        on_wait: Callable[[], None] = lambda: None,
+    ) -> bool:
         """Wait for the first channel; return whether there is one.
 
         Args:
             timeout_s: How long.
             is_stopped: Asked several times a second; true ends the wait.
+            on_wait: Called once where the wait is longer than a moment.
 
         Raises:
             AuthError: The agent does not have our key, or refuses ours.
             RemoteProtocolError: The agent speaks another version, or does not serve this task.
         """
-        deadline_s = self._now_s() + timeout_s
+        begin_s, is_quiet = self._now_s(), True
+        deadline_s = begin_s + timeout_s
         while not is_stopped():
             self._adopt(self._dialer.poll())
             left_s = deadline_s - self._now_s()
             if self._channel is not None or left_s <= 0.0:
                 break
+            if is_quiet and self._now_s() - begin_s >= _QUIET_WAIT_S:
+                is_quiet = False
+                on_wait()
             self._dialer.wait(min(left_s, _WAIT_SLICE_S))
         if self._channel is None:
-            self.last_loss = str(self._dialer.describe_failure(timeout_s))
+            waited_s = round(self._now_s() - begin_s, 1) if is_stopped() else timeout_s
+            self.last_loss = str(self._dialer.describe_failure(waited_s))
         return self._channel is not None
 
     def keep_up(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from netlab.errors import SpecError
 
-__all__ = ["write_document"]
+__all__ = ["require_writable", "write_document"]
 
 
 def write_document(path: Path, content: bytes) -> None:
@@ -37,3 +37,28 @@ def write_document(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(aside)  # noqa: PTH108
         raise
+
+
+def require_writable(option: str, path: Path) -> None:
+    """Refuse, before anything runs, a file that could not be written after it.
+
+    Args:
+        option: The option that named it.
+        path: The file.
+
+    Raises:
+        SpecError: Names the option.
+    """
+    hint = "name a file in a folder that is there and that you may write to"
+    if os.environ.get("NETLAB_GUEST"):
+        hint += "; inside the guest, root may write below the working folder and /tmp alone"
+    if path.exists() and not path.is_file():
+        raise SpecError(f"{path} is not a plain file", key=option, hint=hint)
+    try:
+        # By doing: a read-only file system and an odd access list refuse what the modes would allow.
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+        if path.exists():
+            path.open("ab").close()
+    except OSError as error:
+        raise SpecError(f"cannot write {path}: {error.strerror}", key=option, hint=hint) from error

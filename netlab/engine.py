@@ -125,20 +125,21 @@ def choose_engine(wanted: str, say: Say) -> Engine:
         GuestError: The guest was asked for and cannot be had.
     """
     if inside_guest():
-        return HostEngine(f"inside the guest kernel {platform.release()}, real netem")
+        return HostEngine(f"in guest kernel {platform.release()}, with real netem")
     if wanted == "host":
-        return HostEngine("asked for with --on host")
+        return HostEngine(f"on this kernel ({platform.release()}), as asked")
     if wanted == "guest":
         return GuestEngine(guest_kernel(say), "asked for with --on guest")
     problem = host_problem()
     if problem is None:
-        return HostEngine(f"this kernel ({platform.release()}) has netem")
+        return HostEngine(f"on this kernel ({platform.release()}), which has netem")
     try:
         engine = GuestEngine(guest_kernel(say), str(problem))
     except GuestError as error:
         raise no_kernel(problem, error) from error
     way = "; or sudo, for this kernel" if isinstance(problem, PrivilegeError) else ""
-    say(f"{problem}; running in guest kernel {engine.kernel.release}{way}")
+    words = problem.words or str(problem)
+    say(f"in guest kernel {engine.kernel.release} (this kernel: {words}){way}")
     return engine
 
 

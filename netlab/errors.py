@@ -52,6 +52,9 @@ class NetlabError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if hint:
+            # So that a traceback, which is what a user of the library sees, says it as well.
+            self.add_note(f"hint: {hint}")
 
     def __str__(self) -> str:
         return self.message

@@ -7,9 +7,9 @@ Roof: composes ``namespaces`` and ``traces``.
     with Lab("demo", seed=7) as lab:
         edge, agent = lab.add_host("edge"), lab.add_host("agent")
         link = lab.add_link(edge, agent, parse_preset("wifi-degraded"))
-        server = agent.start(["python3", "-m", "http.server"])
-        client = edge.start(["curl", f"http://{agent.address}:8000/"])
-        client.wait(10)
+        ping = edge.start(["ping", "-c", "5", agent.address])
+        ping.wait(30)
+        print(ping.last_lines())
 
 Everything hangs on file descriptors of this process and on one PID namespace, so that even kill -9 leaves
 nothing: no namespace, interface, qdisc or process.

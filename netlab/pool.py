@@ -6,10 +6,13 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from netlab.control.counters import EdgeCounters
 from netlab.control.histogram import Histogram
 from netlab.namespaces.play_log import PlayerCounts
 from netlab.report import CellResult, ChangeCounts, Milliseconds
 from netlab.share import ShareResult
+from netlab.traces.presets import PRESETS
+from netlab.traces.toml_profile import format_profile
 
 __all__ = ["pool_cell"]
 
@@ -19,19 +22,25 @@ def pool_cell(results: Sequence[ShareResult]) -> CellResult:
     share = results[0].share
     runs = [result.run for result in results]
     returns = tuple(value for run in runs for value in run.returns)
-    ticks = sum(run.counters.ticks for run in runs)
     latency = Milliseconds.of(
         Histogram.from_pairs(pair for run in runs for pair in run.latency.histogram_us or ())
     )
     ages = [run.ages for run in runs if run.ages.count]
+    counters = EdgeCounters()
+    for run in runs:
+        counters.add(run.counters)
     changes = [result.changes for result in results if result.changes is not None]
+    ticks = counters.ticks
     return CellResult(
         network=share.cell.network,
+        reading=share.pair.reading,
+        network_toml="" if _is_preset(share.cell.network) else format_profile(share.pair),
         policy=share.cell.policy,
         actuator=share.cell.actuator,
         horizon_ticks=share.horizon_ticks,
         fallback=share.cell.fallback,
         seeds=tuple(result.share.seed for result in results),
+        link_seeds=tuple(result.link_seed for result in results),
         returns=returns,
         return_mean=statistics.fmean(returns) if returns else None,
         return_se=statistics.stdev(returns) / math.sqrt(len(returns)) if len(returns) > 1 else None,
@@ -42,11 +51,17 @@ def pool_cell(results: Sequence[ShareResult]) -> CellResult:
         age_p50_ticks=statistics.median(age.p50 for age in ages) if ages else None,
         age_p99_ticks=max(age.p99 for age in ages) if ages else None,
         ticks=ticks,
-        action_miss_ratio=sum(run.counters.missed for run in runs) / ticks if ticks else 0.0,
+        action_miss_ratio=counters.missed / ticks if ticks else 0.0,
         deadline_miss_ratio=sum(run.deadline_misses for run in runs) / ticks if ticks else 0.0,
         skipped_ticks=sum(run.skipped_ticks for run in runs),
+        disconnected_ticks=sum(run.disconnected_ticks for run in runs),
+        counters=counters,
         changes=_pool_changes(changes) if changes else None,
     )
+
+
+def _is_preset(network: str) -> bool:
+    return not network or network.partition("@")[0] in PRESETS
 
 
 def _milliseconds(moments: tuple[float, float]) -> tuple[float, float]:

@@ -26,7 +26,7 @@ class LabProgress:
 
     def __init__(self, experiment: Experiment) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as Bars
 
         console = Console(stderr=True)
@@ -35,10 +35,9 @@ class LabProgress:
         self._lab_returns: dict[str, tuple[float, ...]] = {}
         self._bars: Bars = Bars(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=16),
             MofNCompleteColumn(),
-            TextColumn("episodes   {task.fields[note]}"),
-            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}"),
             console=console,
             disable=not console.is_terminal,
         )
@@ -77,4 +76,4 @@ class LabProgress:
 
 
 def _title(cell: Cell) -> str:
-    return f"{cell.network}, {cell.policy} ({cell.actuator})"
+    return f"{cell.network}, {cell.actuator}"

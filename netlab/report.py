@@ -9,6 +9,7 @@ import math
 
 from msgspec import Struct
 
+from netlab.control.counters import EdgeCounters
 from netlab.control.histogram import Histogram
 
 __all__ = ["CellResult", "ExperimentResult", "Milliseconds", "cell_table"]
@@ -45,11 +46,14 @@ class CellResult(Struct, frozen=True, kw_only=True):
 
     Attributes:
         network: The network as it was asked for.
+        reading: How its figures were read: ``rtt`` or ``oneway``.
+        network_toml: What it is in full, where it is not a preset by name; empty for those.
         policy: Name of the policy.
         actuator: ``newest`` or ``scheduled``.
         horizon_ticks: D, how many ticks ahead a decision is made.
         fallback: What a tick does when nothing is there to play.
         seeds: Seeds of the labs that played it.
+        link_seeds: The seeds of the forward direction that the kernel showed when each lab's link was made.
         returns: Return of each episode.
         return_mean: Their mean; None where no episode was played to its end.
         return_se: Standard error of that mean; None below two episodes.
@@ -60,21 +64,26 @@ class CellResult(Struct, frozen=True, kw_only=True):
             the round trip with the services' own time in it. Observations that are overtaken go unanswered,
             so on an unordered link it is below the link's own mean.
         answered_ratio: Share of the observations whose answer arrived at all.
-        age_p50_ticks: Median age of the action that a tick played; None where none was played.
-        age_p99_ticks: 99th percentile of that age.
+        age_p50_ticks: Median of the labs' median ages of the action that a tick played; None without one.
+        age_p99_ticks: The largest of the labs' 99th percentiles of that age.
         ticks: Ticks played.
         action_miss_ratio: Share of the ticks that fell back, the first of each episode included.
         deadline_miss_ratio: Share of the ticks that began more than 2 ms late.
         skipped_ticks: Ticks that never began.
+        disconnected_ticks: Ticks without a connection to the agent.
+        counters: What was played, missed and dropped, over all labs.
         changes: How the schedule was played; None without one.
     """
 
     network: str
+    reading: str
+    network_toml: str
     policy: str
     actuator: str
     horizon_ticks: int
     fallback: str
     seeds: tuple[int, ...]
+    link_seeds: tuple[int | None, ...]
     returns: tuple[float, ...]
     return_mean: float | None
     return_se: float | None
@@ -88,6 +97,8 @@ class CellResult(Struct, frozen=True, kw_only=True):
     action_miss_ratio: float
     deadline_miss_ratio: float
     skipped_ticks: int
+    disconnected_ticks: int
+    counters: EdgeCounters
     changes: ChangeCounts | None = None
 
 

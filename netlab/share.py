@@ -87,10 +87,18 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
 
 class ShareResult(Struct, frozen=True, kw_only=True):
-    """What one lab found."""
+    """What one lab found.
+
+    Attributes:
+        share: What it was to do.
+        run: What the environment service reports.
+        link_seed: Seed of the forward direction, as the kernel showed it when the link was made.
+        changes: How its schedules were played; None without one.
+    """
 
     share: Share
     run: RunResult
+    link_seed: int | None
     changes: PlayerCounts | None
 
 
@@ -107,7 +115,7 @@ def run_share(
     folder.mkdir()
     with Lab(f"{folder.parent.name[-12:]}-{share.label}".strip("-_."), seed=share.seed) as lab:
         edge, agent = lab.add_host("edge"), lab.add_host("agent")
-        lab.add_link(edge, agent, share.pair if share.cell.network else None)
+        shown = lab.add_link(edge, agent, share.pair if share.cell.network else None).read().forward
         serving = agent.start(_agent_command(share, surroundings, agent.address))
         running = edge.start(_env_command(share, surroundings, agent.address, folder, gate.path))
         tail = _ProgressTail(folder / _PROGRESS)
@@ -116,7 +124,12 @@ def run_share(
         if player is not None:
             player.check()
         run = msgspec.json.decode((folder / _RESULT).read_bytes(), type=RunResult)
-        return ShareResult(share=share, run=run, changes=None if player is None else player.counts)
+        return ShareResult(
+            share=share,
+            run=run,
+            link_seed=shown.seed if shown is not None else None,
+            changes=None if player is None else player.counts,
+        )
 
 
 def _watch_run(

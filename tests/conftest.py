@@ -27,7 +27,7 @@ hypothesis.settings.register_profile("netlab-ci", deadline=None, derandomize=Tru
 hypothesis.settings.load_profile("netlab-ci" if os.environ.get("CI") else "netlab")
 
 TESTS = Path(__file__).parent
-FOLDERS = ("unit", "loopback", "lab", "kernel", "guest")
+FOLDERS = ("unit", "loopback", "guest", "lab", "kernel")
 MINIMUM_FILE = TESTS / "kernel" / "minimum.txt"
 
 
@@ -52,8 +52,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         folder = item.path.relative_to(TESTS).parts[0]
         if folder in FOLDERS:
             item.add_marker(folder)
-    # Kernel tests last: while the guest works through them, the others run here beside it.
-    items.sort(key=lambda item: item.get_closest_marker("kernel") is not None)
+    # Cheap ones first; guest tests before this process leaves the machine's network for good (lab); kernel tests
+    # last, since the guest works through them beside the others.
+    order = {folder: place for place, folder in enumerate(FOLDERS)}
+    items.sort(key=lambda item: order.get(item.path.relative_to(TESTS).parts[0], 0))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -106,11 +108,14 @@ def _missing(folder: str) -> str | None:
 @pytest.fixture(scope="session")
 def private_namespaces() -> None:
     """Enter a network and a mount namespace of our own, so that no test can touch the host's."""
+    from netlab.namespaces.rtnetlink import RouteSocket
     from netlab.namespaces.syscalls import CLONE_NEWNET, CLONE_NEWNS, MS_PRIVATE, MS_REC, mount, unshare
 
     unshare(CLONE_NEWNET | CLONE_NEWNS)
     mount("none", "/", "", MS_REC | MS_PRIVATE)
     mount("sysfs", "/sys", "sysfs", 0)
+    with RouteSocket.open() as routes:
+        routes.set_up(1)  # lo: loopback tests may follow
 
 
 @pytest.fixture(autouse=True)

@@ -57,7 +57,7 @@ def bounded_duration_s(name: str, value: object) -> float:
     if duration_s < 0.0:
         raise ProfileError(f"{name} = {value!r}: is negative; a link cannot deliver before it was asked to")
     if duration_s > MAX_DURATION_S:
-        raise ProfileError(f"{name} = {value!r}: is longer than {MAX_DURATION_S:g} s", hint="the unit is seconds")
+        raise ProfileError(f"{name} = {value!r}: is longer than {MAX_DURATION_S:g} s", hint="at most 1h")
     if 0.0 < duration_s < LEAST_DURATION_S:
         raise ProfileError(f"{name} = {value!r}: is shorter than a nanosecond, the kernel's unit")
     return duration_s

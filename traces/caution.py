@@ -18,6 +18,8 @@ __all__ = ["profile_cautions"]
 
 _SHOWN_RATE_HZ = 50.0
 _WORTH_SAYING = 1.02
+_CLIPPED_WORTH_SAYING = 0.005
+"""Share of the packets; half a percent clipped moves the mean of a normal law by a thousandth of its jitter."""
 
 
 def profile_cautions(profile: LinkProfile) -> list[str]:
@@ -35,12 +37,11 @@ def profile_cautions(profile: LinkProfile) -> list[str]:
 
 def _clipping(profile: LinkProfile) -> str:
     law = profile.delay_law
-    if not law.clipped_ratio:
+    if law.clipped_ratio < _CLIPPED_WORTH_SAYING:
         return ""
     return (
-        f"delay {_ms(profile.delay_s)} +- {_ms(profile.jitter_s)} {profile.law} would be below zero for "
-        f"{law.clipped_ratio:.2%} of the packets: clipped at zero, which makes it "
-        f"{_ms(law.mean_s)} +- {_ms(law.sd_s)}"
+        f"delay {_ms(profile.delay_s)} +- {_ms(profile.jitter_s)} ({profile.law}): {law.clipped_ratio:.2%} "
+        f"below zero, clipped; leaves {_ms(law.mean_s)} +- {_ms(law.sd_s)}"
     )
 
 

@@ -79,6 +79,8 @@ def parse_preset(text: str) -> ProfilePair:
         ProfileError: No such preset, file or key; or a value that is not one.
     """
     text = text.strip()
+    if "," in text:
+        _refuse_changed_preset(text)
     if "@" in text and ("=" in text or ".toml@" in text):
         raise ProfileError(
             f"{text[:80]!r}: a reading belongs to a preset; files and options say what each direction does",
@@ -92,10 +94,13 @@ def parse_preset(text: str) -> ProfilePair:
         return read_profile(text)
     if "=" in text:
         return _inline(text)
-    if os.sep in text:
-        raise ProfileError(f"{text!r} looks like a path: a profile file ends in .toml")
     name, at, reading = text.partition("@")
     if name not in PRESETS:
+        if os.sep in text or "." in text or os.path.isfile(text):
+            raise ProfileError(
+                f"{text!r} looks like a file: a profile file's name ends in .toml",
+                hint="write or rename it so",
+            )
         close = difflib.get_close_matches(name.lower(), list(PRESETS), n=1)
         meant = f"; did you mean {close[0]!r}?" if close else ""
         raise ProfileError(
@@ -109,6 +114,17 @@ def parse_preset(text: str) -> ProfilePair:
             hint=f"write {name}@rtt (the figures are the round trip's) or {name}@oneway (each direction's)",
         )
     return _preset(name, cast(Reading, reading or "rtt"))
+
+
+def _refuse_changed_preset(text: str) -> None:
+    """Refuse ``wifi-degraded,loss=5%``, and say how to have it."""
+    for part in text.split(","):
+        name = part.strip().partition("@")[0]
+        if name in PRESETS:
+            raise ProfileError(
+                f"{text[:80]!r}: a preset takes no options",
+                hint=f"netlab profile show {part.strip()[:60]} > mine.toml, change mine.toml and give it instead",
+            )
 
 
 @lru_cache(maxsize=16)
@@ -162,7 +178,12 @@ def _put(mapping: dict[str, object], path: list[str], value: str, where: str) ->
     for depth, name in enumerate(path[:-1]):
         inner = mapping.setdefault(name, {})
         if not isinstance(inner, dict):
-            raise ProfileError(f"{where}{'.'.join(path)}: {'.'.join(path[: depth + 1])} has a value already")
+            table, key = ".".join(path[: depth + 1]), ".".join(path)
+            burst = f"write loss.mean={inner},loss.burst={value}"
+            raise ProfileError(
+                f"{where}{key}: {table} has a value already",
+                hint=burst if key == "loss.burst" else f"leave {table}={inner} out, or {key}",
+            )
         mapping = inner
     if path[-1] in mapping:
         raise ProfileError(f"{where}{'.'.join(path)}: is given twice", hint="keep one of them")

@@ -87,6 +87,11 @@ def parse_profile(text: str, path: str | os.PathLike[str] = "") -> ProfilePair:
     except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: int() refuses 5000 digits itself
         words = "is nested too deeply" if isinstance(error, RecursionError) else f"is not TOML: {error}"
         raise ProfileError(f"{where}{words}", hint='text goes in quotes: delay = "30ms"') from None
+    if "hosts" in document:
+        raise ProfileError(
+            f"{where}this is a lab file, not a profile",
+            hint="run it: python examples/run_lab_file.py FILE; its links name the profiles",
+        )
     for name in document:
         if name not in PAIR_KEYS:
             if name in LINK_KEYS:
@@ -136,8 +141,8 @@ def format_profile(pair: ProfilePair) -> str:
     lines = [f"name = {WORD.write(pair.name)}"]
     if pair.description:
         lines.append(f"description = {WORD.write(pair.description)}")
-    if pair.reading != "oneway":
-        lines.append(f"reading = {WORD.write(pair.reading)}")
+    # Always, the default too: who finds a preset's figures in a file has to know how they were read.
+    lines.append(f"reading = {WORD.write(pair.reading)}")
     if pair.forward == pair.back:
         lines += _direction_lines("link", pair.forward)
     else:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from netlab.cli.command import NetlabCommand, echo_json
+from netlab.cli.service_command import ServiceCommand
 
 __all__ = ["agent"]
 
@@ -16,7 +17,7 @@ def agent() -> None:
     """Serve a policy to environments on other hosts."""
 
 
-@agent.command(cls=NetlabCommand)
+@agent.command(cls=ServiceCommand)
 @click.option(
     "--bind",
     "address",

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from netlab.cli.command import NetlabCommand, echo_json
+from netlab.cli.command import NetlabCommand, echo_error, echo_json
+from netlab.errors import NetlabError
 
 __all__ = ["bench"]
 
@@ -33,6 +34,9 @@ def bench(ctx: click.Context, names: tuple[str, ...], as_json: bool, list_only: 
     from netlab.bench.catalogue import CATALOGUE
     from netlab.engine import machine
 
+    if list_only and as_json:
+        echo_json([{"name": name, "about": entry.about} for name, entry in CATALOGUE.items()])
+        return
     if list_only:
         for name, entry in CATALOGUE.items():
             click.echo(f"{name:16} {entry.about}")
@@ -52,16 +56,22 @@ def _measure(name: str) -> dict[str, Any]:
     """Measure one figure here, or in the guest where it needs a netem that this kernel lacks."""
     import msgspec
 
-    from netlab.bench.catalogue import CATALOGUE, measure
+    from netlab.bench.catalogue import CATALOGUE, measure, not_measured
     from netlab.engine import host_netem_problem, inside_guest
 
     click.echo(f"netlab: measuring {name}: {CATALOGUE[name].about}", err=True)
     if CATALOGUE[name].needs_netem and not inside_guest() and host_netem_problem() is not None:
         return _measure_in_guest(name)
-    figure: dict[str, Any] = msgspec.to_builtins(
-        measure(name, lambda text: click.echo(f"netlab: {text}", err=True))
-    )
-    return figure
+    try:
+        figure = measure(name, lambda text: click.echo(f"netlab: {text}", err=True))
+    except NetlabError as error:
+        # The other figures are worth having all the same.
+        echo_error(error)
+        figure = not_measured(name, str(error))
+    except subprocess.CalledProcessError as error:
+        figure = not_measured(name, str(error))
+    document: dict[str, Any] = msgspec.to_builtins(figure)
+    return document
 
 
 def _measure_in_guest(name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 _LEGEND = """\
-newest: the action for the newest observation, held until another comes.
+newest: the action for the newest observation, held up to 10 ticks.
 scheduled D: decided D ticks ahead on a prediction, each played on its tick.
 asked: the round trip as written; expect: what the links deliver of it; found
 and p50/p99: measured, observation leaving to an action based on it arriving."""
@@ -68,21 +68,25 @@ def demo(
     import msgspec
 
     from netlab.demo import demo_experiment
-    from netlab.documents import write_document
+    from netlab.documents import require_writable, write_document
     from netlab.experiment import run_experiment
     from netlab.progress import LabProgress
 
+    if output is not None:
+        require_writable("--output", output)
     experiment = demo_experiment(episodes, networks, labs_at_once, seed)
     reason = ctx.meta["netlab.chosen"].reason
     click.echo(f"netlab: labs run {reason}", err=True)
     with LabProgress(experiment) as progress:
         result = run_experiment(experiment, reason, progress.watch)
-    if output is not None:
-        write_document(output, msgspec.json.format(msgspec.json.encode(result), indent=2))
-    if as_json:
-        echo_json(result)
-    else:
-        _print(result)
+    try:
+        if as_json:
+            echo_json(result)
+        else:
+            _print(result)
+    finally:  # a closed stdout does not keep the result from its file
+        if output is not None:
+            write_document(output, msgspec.json.format(msgspec.json.encode(result), indent=2))
 
 
 def _print(result: ExperimentResult) -> None:
@@ -100,7 +104,12 @@ def _print(result: ExperimentResult) -> None:
         padding=0,
     )
     for number, name in enumerate(heading):
-        table.add_column(name, justify="left" if number < 2 else "right", no_wrap=True)
+        table.add_column(
+            name,
+            justify="left" if number < 2 else "right",
+            no_wrap=True,
+            max_width=14 if number == 0 else None,
+        )
     for row in rows:
         table.add_row(*row)
     console = Console()

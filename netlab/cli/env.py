@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlab.cli.command import NetlabCommand, echo_json
+from netlab.cli.command import echo_json
+from netlab.cli.env_text import ProgressText, print_result, say_line
+from netlab.cli.service_command import ServiceCommand
 from netlab.cli.types import DURATION
 from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS, EnvConfig
 from netlab.errors import KernelError, SpecError
@@ -31,7 +34,7 @@ def env() -> None:
     """Run an environment that a remote policy controls."""
 
 
-@env.command(cls=NetlabCommand)
+@env.command(cls=ServiceCommand)
 @click.argument("task", default=_ASKED.task)
 @click.option("--agent", "address", required=True, metavar="HOST:PORT", help="Where `netlab agent serve` listens.")
 @click.option(
@@ -153,18 +156,28 @@ def run(
 
     reporter = ProgressLines(progress_file) if progress_file else ProgressText()
     result = run_env_service(
-        config, make_local_policy=_maker(config.local_policy), progress=reporter, machine=machine()
+        config,
+        make_local_policy=_maker(config.local_policy),
+        progress=reporter,
+        say=say_line,
+        machine=machine(),
     )
     try:
         if as_json:
             echo_json(result)
         else:
-            _print(result)
+            print_result(result)
     finally:  # neither a closed stdout nor a full disk keeps the result from the other one
         if output is not None:
             _write(output, result)
     if not result.complete:
-        click.get_current_context().exit(1)
+        click.get_current_context().exit(_incomplete_status(result.stopped_by))
+
+
+def _incomplete_status(stopped_by: str) -> int:
+    """Return what a shell expects of a program that a signal has ended; 1 where it was none."""
+    number = getattr(signal, stopped_by, None)
+    return 128 + number if isinstance(number, signal.Signals) else 1
 
 
 def _check_writable(option: str, path: Path) -> None:
@@ -224,45 +237,3 @@ class ProgressLines:
         except OSError as error:
             self._is_broken = True
             click.echo(f"netlab: --progress-file: {error.strerror}: no more lines", err=True)
-
-
-class ProgressText:
-    """Prints a line on stderr after each episode."""
-
-    def __init__(self) -> None:
-        self._episodes_done = 0
-
-    def __call__(self, progress: Progress) -> None:
-        """Print the last return where an episode has ended."""
-        if len(progress.returns) > self._episodes_done:
-            self._episodes_done = len(progress.returns)
-            click.echo(
-                f"episode {self._episodes_done}/{progress.episodes}: return {progress.returns[-1]:g}"
-                + ("" if progress.connected else "   (no agent)"),
-                err=True,
-            )
-
-
-def _print(result: RunResult) -> None:
-    counters = result.counters
-    ticks = max(counters.ticks, 1)
-    click.echo(
-        f"return          {result.return_mean:.1f} +- {result.return_sem:.1f}   ({len(result.returns)} episodes)"
-    )
-    if result.latency.p50_ms is not None:
-        click.echo(f"obs -> action   p50 {result.latency.p50_ms:.1f} ms, p99 {result.latency.p99_ms:.1f} ms")
-    click.echo(
-        f"action misses   {counters.missed} of {counters.ticks} ticks ({counters.missed / ticks:.1%}): "
-        f"{counters.missed_neutral} neutral, {counters.missed_hold} held, {counters.missed_local} local"
-        + (f", {counters.missed_failed} for want of a fallback" if counters.missed_failed else "")
-    )
-    click.echo(
-        f"deadline misses {result.deadline_misses} ticks over 2 ms late ({result.deadline_misses / ticks:.2%}), "
-        f"{result.skipped_ticks} skipped"
-    )
-    if result.disconnected_ticks:
-        click.echo(f"without agent   {result.disconnected_ticks} ticks; {result.last_loss}")
-    for fault in result.faults:
-        click.echo(f"fault           {fault}")
-    if not result.complete:
-        click.echo(f"incomplete      {result.stopped_by}")

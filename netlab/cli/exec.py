@@ -17,7 +17,7 @@ class ExecCommand(KernelCommand):
     reads_stdin = True
 
 
-@click.command("exec", cls=ExecCommand, context_settings={"ignore_unknown_options": True})
+@click.command("exec", cls=ExecCommand, context_settings={"allow_interspersed_args": False})
 @click.option("--profile", required=True, help="Preset, TOML file or options such as delay=30ms,loss=2%.")
 @click.option(
     "--peer", metavar="COMMAND", help="What to run in the host at the far end; split into words, no shell."

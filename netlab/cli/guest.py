@@ -112,7 +112,7 @@ def list_(as_json: bool) -> None:
         )
 
 
-@guest.command(cls=NetlabCommand, context_settings={"ignore_unknown_options": True})
+@guest.command(cls=NetlabCommand, context_settings={"allow_interspersed_args": False})
 @click.option("--memory", type=SIZE, default="1GiB", show_default=True, help="Memory of the guest.")
 @click.option(
     "--timeout", "timeout_s", type=DURATION, default=None, help="End the guest after this long (status 124)."

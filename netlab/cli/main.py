@@ -71,5 +71,5 @@ def main() -> None:
     \b
     Example:
       netlab demo
-      netlab exec --profile wifi-degraded --peer "nc -l 9000" -- nc $NETLAB_PEER 9000
+      netlab exec --profile wifi-degraded -- sh -c 'ping -c 5 $NETLAB_PEER'
     """  # noqa: D301 - \b is click's mark for a paragraph that is not rewrapped

@@ -57,7 +57,7 @@ class Address(NamedTuple):
         if not colon or not bare or not digits or (":" in bare and host == bare) or int(port[:6]) > MAX_PORT:
             raise SpecError(
                 f"{text!r} is not an address: host:port with a port of 0 .. {MAX_PORT}",
-                hint="for example 127.0.0.1:7000, robot.local:7000 or [::1]:7000",
+                hint="for example 127.0.0.1:7447, robot.local:7447 or [::1]:7447",
             )
         return cls(bare, int(port))
 

@@ -280,7 +280,8 @@ class StreamAttempt(Attempt):
 
 
 _HINT_SILENT = (
-    "is the other service running there, on this port and transport (UDP or TCP), with no firewall between?"
+    "is the other service running there, on this port and with the same --transport (datagram: UDP, stream: TCP), "
+    "with no firewall between?"
 )
 _HINT_UNREACHABLE = "check the address, and that this host has a network (`ip route get ADDRESS`)"
 

@@ -46,7 +46,10 @@ SHARE_LIFE_S = 60.0
 MAX_OPENED = 1024
 """Sessions one share may open before it is replaced early."""
 
-WRONG_KEY_HINT = "give both services the same key file (compare with `sha256sum`; a lab makes its own key)"
+WRONG_KEY_HINT = (
+    "the keys differ, or one side was started without --key-file: give both the same key file "
+    "(compare with `sha256sum`; a lab makes its own key)"
+)
 
 
 class Initiator:

@@ -14,6 +14,9 @@ from netlab.errors import KernelError, LabError, SpecError
 from netlab.lab import Lab
 from netlab.namespaces.host import Host
 
+# Signals 32 and 33, which it lets nobody set: whoever starts the tests with one ignored hands it to every program.
+_C_LIBRARYS_OWN = 0b11 << 31
+
 
 @pytest.fixture
 def lab() -> Iterator[Lab]:
@@ -225,10 +228,11 @@ def test_dispositions_and_mask_are_the_default(host: Host) -> None:
     old = signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     try:
         status, text = _shell(host, "grep -E 'Sig(Blk|Ign)' /proc/self/status")
-        assert (status, text.split()) == (0, ["SigBlk:", "0" * 16, "SigIgn:", "0" * 16])
+        assert (status, text.split()[:3]) == (0, ["SigBlk:", "0" * 16, "SigIgn:"])
+        assert int(text.split()[3], 16) & ~_C_LIBRARYS_OWN == 0
         process = host.start(["grep", "SigIgn", "/proc/self/status"], ignored_signals=frozenset({signal.SIGHUP}))
         process.wait(5)
-        assert process.last_lines() == "SigIgn:\t0000000000000001"
+        assert int(process.last_lines().split()[1], 16) & ~_C_LIBRARYS_OWN == 1 << signal.SIGHUP - 1
     finally:
         signal.signal(signal.SIGUSR2, old)
 

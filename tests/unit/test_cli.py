@@ -68,6 +68,9 @@ def test_unknown_command_is_guessed() -> None:
         (("exec", "--on", "host", "--profile", "loss=120%", "--", "true"), "120%"),
         (("bench", "no-such-figure"), "no-such-figure"),
         (("demo", "--episodes", "0"), "0"),
+        (("demo", "--on", "host", "--output", "/nowhere/at/all.json"), "--output"),
+        (("exec", "--on", "host", "--profile", "wifi-normal", "--sed", "3", "--", "true"), "--sed"),
+        (("guest", "run", "--memroy", "1GiB", "--", "true"), "--memory"),
         (("guest", "run", "--memory", "12", "--", "true"), "has no unit"),
         (("env", "run", "CartPoll", "--agent", "127.0.0.1:1"), "CartPole-v1"),
         (("env", "run", "--agent", "127.0.0.1"), "127.0.0.1"),
@@ -127,3 +130,47 @@ def test_agent_off_loopback_needs_a_key() -> None:
     assert code == 1
     assert "key" in text
     assert "netlab key new" in text
+
+
+def test_a_figure_that_cannot_be_measured_does_not_take_the_others_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from netlab.bench import change, commands
+    from netlab.bench.figure import Figure
+
+    good = Figure(name="help-time", value=2.0, unit="times", target="under 4", holds=True, n=1)
+    monkeypatch.setattr(commands, "help_time", lambda say: good)
+    monkeypatch.setattr(change.shutil, "which", lambda *words, **options: None)
+    code, text, errors = run("bench", "help-time", "change-vs-tc", "--json")
+    assert code == 1
+    document = json.loads(text)
+    assert [figure["value"] for figure in document["figures"]] == [2.0, None]
+    assert "tc" in document["figures"][1]["note"]
+    assert "apt-get install iproute2" in errors
+    assert document["machine"]["clock"] == "real"
+
+
+def test_bench_exits_0_only_when_every_target_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    from netlab.bench import commands
+    from netlab.bench.figure import Figure
+
+    for holds in (True, False):
+        figure = Figure(name="help-time", value=2.0, unit="times", target="under 4", holds=holds, n=1)
+        monkeypatch.setattr(commands, "help_time", lambda say, figure=figure: figure)
+        code, text, _ = run("bench", "help-time")
+        assert code == (0 if holds else 1)
+        assert ("holds" if holds else "missed") in text
+
+
+def test_bench_list_json_names_every_figure_of_the_catalogue() -> None:
+    from netlab.bench.catalogue import CATALOGUE
+
+    code, text, _ = run("bench", "--list", "--json")
+    assert code == 0
+    assert [entry["name"] for entry in json.loads(text)] == list(CATALOGUE)
+
+
+def test_agent_policies_json() -> None:
+    code, text, _ = run("agent", "policies", "--json")
+    assert code == 0
+    assert {entry["name"] for entry in json.loads(text)} == {"linear", "linear-predict"}

@@ -1,4 +1,4 @@
-"""``netlab env run``: files that cannot be written are refused before the run, and never cost its result."""
+"""``netlab env run``: what it prints and exits with; files that cannot be written never cost a result."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -14,7 +15,7 @@ from netlab.control.counters import AgeSummary, EdgeCounters
 from netlab.control.histogram import Histogram
 from netlab.envs import run as env_run
 from netlab.envs.config import EnvConfig
-from netlab.envs.result import DurationSummary, RunResult
+from netlab.envs.result import DurationSummary, EpisodeResult, RunResult
 from netlab.envs.service import Progress
 
 NOTHING = DurationSummary.of(Histogram())
@@ -106,3 +107,103 @@ def test_a_closed_stdout_does_not_keep_the_result_from_its_file(
     monkeypatch.setattr("netlab.cli.env.echo_json", echo_json)
     env_run_with("--json", "--output", str(tmp_path / "r.json"))
     assert (tmp_path / "r.json").exists()
+
+
+def episode(return_: float, *, complete: bool = True) -> EpisodeResult:
+    return EpisodeResult(
+        episode=0, seed=0, complete=complete, return_=return_, ticks=500, counters=EdgeCounters(),
+        ages=AgeSummary.of(Histogram()), latency=NOTHING, deadline_misses=0, skipped_ticks=0,
+        disconnected_ticks=0,
+    )  # fmt: skip
+
+
+def print_run(monkeypatch: pytest.MonkeyPatch, **changes: object) -> click.testing.Result:
+    """Return what the command makes of this result."""
+    changed = msgspec.structs.replace(RESULT, **changes)
+    monkeypatch.setattr(env_run, "run_env_service", lambda config, **_: changed)
+    return env_run_with()
+
+
+@pytest.mark.parametrize(
+    ("stopped_by", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("", 1), ("all too late", 1), ("alarm", 1)]
+)
+def test_a_stopped_run_exits_as_a_shell_expects(
+    stopped_by: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = {"complete": False, "stopped_by": stopped_by}
+    assert print_run(monkeypatch, episodes=(episode(3.0, complete=False),), **stopped).exit_code == status
+
+
+def test_a_run_without_any_episode_says_just_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = print_run(monkeypatch, complete=False, stopped_by="SIGINT")
+    assert result.stdout == "interrupted: no episode was played\n"
+    assert result.exit_code == 130
+
+
+@pytest.mark.parametrize(
+    ("episodes", "line"),
+    [
+        ((episode(500.0),), "return          500.0   (1 episode)"),
+        ((episode(500.0), episode(400.0)), "return          450.0 +- 50.0   (2 episodes)"),
+        ((episode(9.0, complete=False),), "return          none: no episode came to its end"),
+    ],
+)
+def test_the_return_has_an_error_only_where_there_is_one(
+    episodes: tuple[EpisodeResult, ...], line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = print_run(monkeypatch, episodes=episodes)
+    assert result.stdout.splitlines()[0] == line
+    assert "nan" not in result.stdout
+
+
+@pytest.mark.parametrize(("late", "is_asked"), [(5, False), (6, True)])
+def test_many_late_ticks_ask_whether_the_machine_is_busy(
+    late: int, is_asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counters = EdgeCounters()
+    counters.ticks = 500
+    result = print_run(monkeypatch, episodes=(episode(1.0),), counters=counters, deadline_misses=late)
+    assert ("(is the machine busy?)" in result.stdout) is is_asked
+
+
+@pytest.mark.parametrize(("missing", "note"), [(0, ""), (1, "(1 tick without"), (53, "(53 ticks without agent)")])
+def test_an_episodes_line_counts_its_ticks_without_agent(
+    missing: int, note: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from netlab.cli.env_text import ProgressText
+
+    ended = {"returns": (100.0,), "connected": False, "disconnected_ticks": missing}
+    ProgressText()(msgspec.structs.replace(PROGRESS, **ended))
+    text = capsys.readouterr().err
+    assert note in text
+    assert ("(" in text) is bool(missing)
+    assert "no agent" not in text
+
+
+def test_a_line_that_stderr_does_not_take_costs_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    from netlab.cli.env_text import say_line
+
+    with open("/dev/full", "w", buffering=1) as full:
+        monkeypatch.setattr("sys.stderr", full)
+        say_line("agent lost")
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("words", [("agent", "serve"), ("env", "run", "--agent", "127.0.0.1:9")])
+def test_a_service_is_not_put_into_a_guest_of_its_own(
+    words: tuple[str, ...], runs: list[EnvConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NETLAB_GUEST", raising=False)
+    monkeypatch.setattr("netlab.engine.choose_engine", lambda *_, **__: pytest.fail("a guest would have begun"))
+    result = CliRunner().invoke(main, [*words, "--on", "guest"])
+    assert result.exit_code == 2, result.output
+    assert "--on guest" in result.stderr
+    assert "netlab demo" in result.stderr
+    assert runs == []
+
+
+def test_within_a_guest_a_service_runs_where_it_is(runs: list[EnvConfig], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETLAB_GUEST", "6.12 sha256:0")
+    assert env_run_with().exit_code == 0
+    assert env_run_with("--on", "guest").exit_code == 0
+    assert len(runs) == 2

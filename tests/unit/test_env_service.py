@@ -12,6 +12,7 @@ import pytest
 
 from netlab.agents.policy import make_policy
 from netlab.control import Edge, Local, Neutral, Newest, Remote, Scheduled
+from netlab.envs.agent_watch import AgentWatch
 from netlab.envs.cartpole import CartPole
 from netlab.envs.episode import episode_seed
 from netlab.envs.loop import RealTimeLoop
@@ -208,12 +209,65 @@ def test_without_an_agent_the_run_gives_up_or_goes_on_as_asked():
             with pytest.raises(ConnectionLost, match="waited 5 s") as caught:
                 service.run()
             assert "agent serve" in caught.value.hint
+            assert "--transport" in caught.value.hint
+            assert "--without-agent" in caught.value.hint
             assert task.ticks == 0
         else:
             result = service.run()
             assert (result.counters.missed, result.disconnected_ticks, result.connections) == (10, 10, 0)
             assert world.polls > 15, "it went on dialling"
         assert world.now == pytest.approx(1005.0 + (0.0 if require else 0.18))
+
+
+def say_what_happens(up, ticks=400, **options):
+    """Return the lines of a run with an agent that is up then, and the service's result."""
+    task = Endless(ticks=ticks)
+    world = World(task.description, 1, up=up)
+    said = []
+    _, service = build(world, task=task, watch=AgentWatch(said.append, "robot:7447", "neutral"), **options)
+    return said, service.run()
+
+
+def test_nothing_is_said_of_an_agent_that_is_there_at_once():
+    said, _ = say_what_happens(((0.0, 1e9),))
+    assert said == []
+
+
+def test_a_wait_is_said_once():
+    said, _ = say_what_happens(((4.0, 1e9),), wait_s=10.0)
+    assert said == ["waiting for the agent at robot:7447"]
+
+
+def test_a_lost_agent_and_its_return_are_said_once_each_with_the_tick():
+    said, result = say_what_happens(((0.0, 2.0), (5.0, 1e9)))
+    assert len(said) == 2
+    lost, back = (int(line.partition("(tick ")[2].partition(")")[0]) for line in said)
+    assert said == [f"agent lost (tick {lost}): fallback neutral", f"agent back (tick {back})"]
+    assert back - lost == result.disconnected_ticks > 100
+
+
+def test_a_run_that_begins_without_an_agent_says_so_and_when_it_comes():
+    said, _ = say_what_happens(((3.0, 1e9),), wait_s=1.0, require_connection=False)
+    assert said[:2] == ["waiting for the agent at robot:7447", "no agent yet: fallback neutral"]
+    assert said[2:] == ["agent there (tick 100)"]
+
+
+def test_progress_counts_the_ticks_without_agent():
+    seen = []
+    _, result = say_what_happens(((0.0, 7.0),), progress=seen.append)
+    assert seen[-1].disconnected_ticks == result.disconnected_ticks > 10
+
+
+def test_a_stop_while_waiting_says_how_long_it_waited():
+    world = World(Endless(ticks=1).description, 1, up=())
+    _, service = build(world, task=Endless(ticks=1), wait_s=10.0)
+    world.wait = lambda timeout_s: (
+        setattr(world, "now", world.now + timeout_s),
+        service.stop("SIGINT") if world.now > 1001.95 else None,
+    )
+    result = service.run()
+    assert result.episodes == ()
+    assert "waited 2 s" in result.last_loss
 
 
 def test_a_refusal_ends_a_run_that_has_not_begun():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -62,5 +63,42 @@ def test_one_door_to_each_library() -> None:
                 if library in doors:
                     doors[library].add(path.resolve().relative_to(ROOT).as_posix())
     assert doors["pyroute2"] == {"namespaces/rtnetlink.py"}
-    assert len(doors["scapy"]) <= 1
+    assert doors["scapy"] == set(), "captures are to come; then one file"
     assert all(path.startswith("agents/") for path in doors["torch"])
+
+
+# What each room may import beside the standard library and itself: the table of docs/architecture.md.
+GROUND = {"netlab", "netlab.errors", "netlab.units", "netlab.messages", "netlab.stop_signals", "msgspec"}
+ALLOWED = {
+    "netlab/wire": GROUND | {"netlab.wire", "numpy", "cryptography"},
+    "netlab/control": GROUND | {"netlab.control", "numpy"},
+    "traces": GROUND | {"netlab.traces", "numpy"},
+    "namespaces": GROUND | {"netlab.namespaces", "netlab.traces", "numpy", "pyroute2"},
+    "envs": GROUND | {"netlab.envs", "netlab.wire", "netlab.control", "netlab.traces", "numpy", "gymnasium"},
+    "agents": GROUND | {"netlab.agents", "netlab.wire", "netlab.control", "numpy"},
+}
+
+
+def imported_names(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names.add(str(node.module))
+    return {".".join(name.split(".")[: 2 if name.startswith("netlab") else 1]) for name in names}
+
+
+@pytest.mark.parametrize("room", ALLOWED)
+def test_a_room_imports_what_the_table_allows_and_nothing_else(room: str) -> None:
+    paths = list((ROOT / room).rglob("*.py"))
+    assert paths
+    for path in paths:
+        foreign = {name for name in imported_names(path) - ALLOWED[room] if name not in sys.stdlib_module_names}
+        assert not foreign, f"{path.relative_to(ROOT)} imports {foreign}"
+
+
+def test_control_knows_no_socket_no_clock_and_no_loop() -> None:
+    for path in (ROOT / "netlab" / "control").rglob("*.py"):
+        assert not imported_names(path) & {"socket", "time", "select", "asyncio", "threading", "selectors"}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netlab.control.counters import EdgeCounters
 from netlab.control.histogram import Histogram
 from netlab.report import CellResult, ExperimentResult, Milliseconds, cell_table
 
@@ -14,6 +15,11 @@ from netlab.report import CellResult, ExperimentResult, Milliseconds, cell_table
 def cell(**changes: object) -> CellResult:
     fields: dict[str, object] = {
         "network": "wifi-degraded",
+        "reading": "rtt",
+        "network_toml": "",
+        "link_seeds": (1,),
+        "disconnected_ticks": 0,
+        "counters": EdgeCounters(),
         "policy": "linear-predict",
         "actuator": "scheduled",
         "horizon_ticks": 10,

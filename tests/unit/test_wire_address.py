@@ -14,7 +14,7 @@ from netlab.wire.key import OPEN_KEY, Key
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("127.0.0.1:7000", Address("127.0.0.1", 7000)),
+        ("127.0.0.1:7447", Address("127.0.0.1", 7447)),
         ("robot.local:0", Address("robot.local", 0)),
         ("[::1]:65535", Address("::1", 65535)),
         ("0.0.0.0:1", Address("0.0.0.0", 1)),
@@ -30,13 +30,13 @@ def test_parse_and_print(text: str, address: Address) -> None:
     [
         "",
         "host",
-        ":7000",
+        ":7447",
         "host:",
         "host:x",
         "host:-1",
         "host:65536",
         "host:9999999999",
-        "::1:7000",
+        "::1:7447",
         "[]:1",
         "h:٣",
     ],
@@ -44,7 +44,7 @@ def test_parse_and_print(text: str, address: Address) -> None:
 def test_nonsense_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(SpecError) as caught:
         Address.parse(text)
-    assert "127.0.0.1:7000" in caught.value.hint
+    assert "127.0.0.1:7447" in caught.value.hint
 
 
 def endpoint(host: str) -> Endpoint:

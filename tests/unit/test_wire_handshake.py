@@ -135,6 +135,7 @@ def test_wrong_key_is_told_to_both_sides_with_a_hint() -> None:
     assert isinstance(reply, Reply)
     assert isinstance(reply.refusal, AuthError)
     assert "same key" in reply.refusal.hint
+    assert "the keys differ, or one side was started without --key-file" in reply.refusal.hint
     assert initiator.receive(reply.packet)
     assert isinstance(initiator.refusal, AuthError)
     assert "same key" in initiator.refusal.hint

@@ -1,0 +1,30 @@
+"""ServiceCommand: a command that talks with another host, so that a guest kernel of its own is no place for it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import click
+
+from netlab.cli.command import NetlabCommand
+from netlab.errors import SpecError
+
+__all__ = ["ServiceCommand"]
+
+
+class ServiceCommand(NetlabCommand):
+    """A service that needs this machine's network; within a guest it runs where it is, as a lab starts it."""
+
+    engine_help: ClassVar[str] = "Only on this machine's kernel: into a guest kernel no other service can reach."
+
+    def _invoke_on_engine(self, ctx: click.Context) -> Any:
+        from netlab.engine import inside_guest
+
+        if ctx.meta["netlab.engine"] == "guest" and not inside_guest():
+            raise SpecError(
+                f"{ctx.info_name} would be alone in there: a guest kernel's network ends at its own wall",
+                key="--on guest",
+                hint="`netlab demo` runs both services in one guest; "
+                "`netlab exec --on guest -- COMMAND` runs a program behind a link there",
+            )
+        return super()._invoke_on_engine(ctx)
