@@ -10,6 +10,7 @@ COMPILE := $(BIN)/python -m compileall -q netlab namespaces traces agents envs
 
 demo: $(VENV)/.core-installed
 	@$(BIN)/netlab demo
+	@echo "next: . $(VENV)/bin/activate; netlab --help"
 
 test: $(VENV)/.test-installed
 	@tools/system-packages

@@ -19,7 +19,7 @@ __all__ = ["profile_cautions"]
 _SHOWN_RATE_HZ = 50.0
 _WORTH_SAYING = 1.02
 _CLIPPED_WORTH_SAYING = 0.005
-"""Share of the packets; half a percent clipped moves the mean of a normal law by a thousandth of its jitter."""
+"""Share of the packets; half a percent clipped moves the mean of a normal law by 0.16 % of its jitter."""
 
 
 def profile_cautions(profile: LinkProfile) -> list[str]:

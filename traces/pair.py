@@ -130,7 +130,7 @@ class ProfilePair(Struct, frozen=True):
         if together is None:
             points = (np.arange(_MAX_GRID) + 0.5) / _MAX_GRID
             together = np.add.outer(np.quantile(forward, points), np.quantile(back, points)).ravel()
-        return float(np.quantile(together, q))
+        return float(np.quantile(together, q, method="inverted_cdf"))
 
     def _simulated(self, packet_rate_hz: float) -> _Simulated:
         """Simulate a flow over both directions."""

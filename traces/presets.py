@@ -96,15 +96,15 @@ def parse_preset(text: str) -> ProfilePair:
         return _inline(text)
     name, at, reading = text.partition("@")
     if name not in PRESETS:
-        if os.sep in text or "." in text or os.path.isfile(text):
+        if os.sep in text or "." in text or os.path.isfile(text):  # noqa: PTH113 - Path's raises at a long name
             raise ProfileError(
-                f"{text!r} looks like a file: a profile file's name ends in .toml",
+                f"{text[:80]!r} looks like a file: a profile file's name ends in .toml",
                 hint="write or rename it so",
             )
         close = difflib.get_close_matches(name.lower(), list(PRESETS), n=1)
         meant = f"; did you mean {close[0]!r}?" if close else ""
         raise ProfileError(
-            f"{text!r}: unknown preset{meant}",
+            f"{text[:80]!r}: unknown preset{meant}",
             hint=f"write one of {', '.join(PRESETS)} (@rtt or @oneway), a path ending in .toml, "
             "or options such as delay=30ms,jitter=10ms,loss=2%",
         )

@@ -16,6 +16,7 @@ from netlab.namespaces.guest.archive import (
     source_stanza,
 )
 from netlab.namespaces.guest.installed import file_sha256, version_key
+from netlab.namespaces.syscalls import die_with_parent_thread
 
 __all__ = ["PrivateApt"]
 
@@ -109,6 +110,8 @@ class PrivateApt:
                 errors="replace",
                 timeout=COMMAND_TIMEOUT_S,
                 check=False,
+                # Or a fetch that is killed leaves apt behind, for minutes where there is no network.
+                preexec_fn=die_with_parent_thread,
             )
         except subprocess.TimeoutExpired as error:
             raise GuestError(f"guest: {program} took over {COMMAND_TIMEOUT_S:g} s", hint="try again") from error

@@ -64,7 +64,8 @@ def show(text: str, as_json: bool) -> None:
         f"{_ms(pair.delivered_round_trip(1.0 / _TICK_S))}"
     )
     click.echo(
-        f"# 99 % of these within {figures['round_trip_p99_ms']:.1f} ms; up to {figures['loss_ratio']:.1%} lost each way"
+        f"# 99 % of these within {figures['round_trip_p99_ms']:.1f} ms; "
+        f"up to {figures['loss_ratio']:.1%} lost each way"
     )
     click.echo(f"# play-out horizon at 50 Hz: {figures['horizon_ticks_at_50_hz']} ticks")
     for warning in pair.warnings():

@@ -22,7 +22,7 @@ class ServiceCommand(NetlabCommand):
 
         if ctx.meta["netlab.engine"] == "guest" and not inside_guest():
             raise SpecError(
-                f"{ctx.info_name} would be alone in there: a guest kernel's network ends at its own wall",
+                "a service would be alone in there: a guest kernel's network reaches no other",
                 key="--on guest",
                 hint="`netlab demo` runs both services in one guest; "
                 "`netlab exec --on guest -- COMMAND` runs a program behind a link there",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from netlab.errors import LabError, ProfileError
 from netlab.experiment import Cell, Experiment, Share, run_experiment
 from netlab.namespaces.features import kernel_features
 from netlab.report import ExperimentResult
+from netlab.traces.seed import link_seed
 
 
 def experiment(*cells: Cell, episodes: int = 1, **changes: object) -> Experiment:
@@ -36,13 +38,16 @@ def test_both_policies_over_two_networks() -> None:
     assert newest.return_mean < 250
     assert scheduled.horizon_ticks == 10
     assert scheduled.seeds == newest.seeds, "both meet the same links and episodes"
+    asked_seed = link_seed(scheduled.seeds[0], "edge-agent", "forward", 0)
+    assert scheduled.link_seeds == newest.link_seeds == (asked_seed,)
+    assert newest.counters.missed_hold > 0
     assert measured.changes is not None
     assert measured.changes.applied > 50
     # Half of about 180 ms each way, whatever the services add.
     assert measured.latency_ms.p50 is not None
     assert 160 < measured.latency_ms.p50 < 230
     assert {share.cell.network for share, _ in seen} == {"wifi-degraded", "measured"}
-    assert any("clipped at zero" in text for text in result.warnings)
+    assert any("clipped" in text for text in result.warnings)
     assert result.machine["clock"] == "real"
     assert result.seeded == kernel_features().seed
     again = msgspec.json.decode(msgspec.json.encode(result), type=ExperimentResult)
@@ -50,10 +55,14 @@ def test_both_policies_over_two_networks() -> None:
 
 
 def test_episodes_are_spread_over_labs_and_all_played() -> None:
+    seen: dict[str, list[float]] = {}
     result = run_experiment(
         experiment(Cell(network="", policy="linear", actuator="newest", labs=2), episodes=3),
         "the test",
+        lambda share, progress: seen.setdefault(share.label, []).append(time.monotonic()),
     )
+    first, second = seen.values()
+    assert max(first[0], second[0]) < min(first[-1], second[-1]), "the labs ran beside one another"
     (cell,) = result.cells
     assert len(cell.returns) == 3
     assert len(set(cell.seeds)) == 2

@@ -8,6 +8,7 @@ from pathlib import Path
 from netlab.lab import Lab
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+LABS = Path(__file__).parents[2] / "docs" / "labs.md"
 
 
 def test_two_hosts_py() -> None:
@@ -19,6 +20,19 @@ def test_two_hosts_py() -> None:
     # A guest kernel on a busy machine is late by up to some scheduler's turns; the three ranges do not meet.
     for asked, measured in found:
         assert 2 * int(asked) <= int(measured) <= 2 * int(asked) + 60
+
+
+def test_run_lab_file() -> None:
+    program = [sys.executable, str(EXAMPLES / "run_lab_file.py"), str(EXAMPLES / "two_hosts.toml")]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=90)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"^client: python3: \d+\.\d{3} s$", done.stdout, re.MULTILINE), done.stdout
+
+
+def test_the_example_of_the_page_on_labs() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", LABS.read_text(encoding="utf-8"), re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=False, timeout=90)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "200\n", "")
 
 
 def test_two_hosts_toml() -> None:

@@ -100,6 +100,13 @@ def test_profile_show_prints_what_parses_again(tmp_path: Path) -> None:
     assert again == text
 
 
+def test_profile_show_says_of_the_same_packets_how_long_they_take() -> None:
+    # 200 bytes at 10 Mbit/s are 0.16 ms each way; nothing else takes time.
+    _, text, _ = run("profile", "show", "rate=10Mbps")
+    assert "0.3 +- 0.0 ms" in text
+    assert "99 % of these within 0.3 ms" in text
+
+
 def test_profile_list_json_has_the_papers_networks() -> None:
     code, text, _ = run("profile", "list", "--json")
     assert code == 0

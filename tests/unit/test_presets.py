@@ -132,7 +132,10 @@ def test_a_file_is_found_by_its_suffix(tmp_path):
         ("delay=3ms@rtt", "a reading belongs to a preset"),
         ("x.toml@rtt", "a reading belongs to a preset"),
         ("none.toml", "none.toml: cannot be read: No such file"),
-        ("runs/lte", "'runs/lte' looks like a path: a profile file ends in .toml"),
+        ("runs/lte", "'runs/lte' looks like a file: a profile file's name ends in .toml"),
+        ("lte.tml", "'lte.tml' looks like a file: a profile file's name ends in .toml"),
+        ("wifi-degraded,loss=5%", "'wifi-degraded,loss=5%': a preset takes no options"),
+        ("loss=5%, wifi-degraded@oneway", "a preset takes no options"),
         ("delay=30", "inline profile: delay: '30' has no unit; write a duration"),
         ("delay=30ms,loss", "inline profile: 'loss' is not KEY=VALUE"),
         ("delay=30ms,,loss=1%", "inline profile: '' is not KEY=VALUE"),
@@ -146,6 +149,8 @@ def test_a_file_is_found_by_its_suffix(tmp_path):
         ("delay=-3ms", "inline profile: delay: '-3ms' is negative"),
         ("jitter=3ms", "inline profile: jitter: '3ms' without a delay"),
         ("reorder=3%", "inline profile: reorder: '3%' without a delay"),
+        ("x" * 4000, "unknown preset"),
+        ("x" * 3000 + ".tml", "looks like a file"),
         ("x" * 5000, "a profile of 5000 characters: at most 4096"),
     ],
 )
@@ -153,6 +158,30 @@ def test_what_is_no_link_is_refused(text, words):
     error = refused(parse_preset, text)
     assert words in str(error)
     assert len(str(error)) < 400
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("loss=2%,loss.burst=3", "write loss.mean=2%,loss.burst=3"),
+        ("loss=2%,loss.mean=3%", "leave loss=2% out, or loss.mean"),
+        ("delay=2h", "at most 1h"),
+        (
+            "wifi-degraded@oneway,loss=5%",
+            "netlab profile show wifi-degraded@oneway > mine.toml, change mine.toml and give it instead",
+        ),
+    ],
+)
+def test_a_refusal_says_what_to_write(text, hint):
+    assert refused(parse_preset, text).hint == hint
+    if text == "loss=2%,loss.burst=3":
+        assert parse_preset(hint.removeprefix("write ")).forward.loss == GilbertElliott.from_mean(0.02, 3.0)
+
+
+def test_a_file_without_the_suffix_is_told_of_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lte").write_text("[link]\n")
+    assert "a profile file's name ends in .toml" in str(refused(parse_preset, "lte"))
 
 
 def test_an_unknown_name_lists_what_may_be_written():

@@ -19,6 +19,7 @@ from netlab.traces import toml_profile
 from netlab.traces.key import LINK_KEYS, read_link, write_link
 from netlab.traces.loss import FourState, GilbertElliott
 from netlab.traces.pair import ProfilePair
+from netlab.traces.presets import parse_preset
 from netlab.traces.profile import LinkProfile
 from netlab.traces.schedule import Schedule
 from netlab.traces.seed import link_seed
@@ -118,8 +119,21 @@ def test_a_file_reads_back(tmp_path):
 def test_a_file_is_written_as_people_would():
     profile = LinkProfile(delay_s=0.03, jitter_s=0.01, loss=0.02, rate_bps=1e7)
     assert format_profile(ProfilePair("lte", profile, profile)) == (
-        'name = "lte"\n\n[link]\ndelay = "30ms"\njitter = "10ms"\nlaw = "normal"\nloss = "2%"\nrate = "10mbit"\n'
+        'name = "lte"\nreading = "oneway"\n\n'
+        '[link]\ndelay = "30ms"\njitter = "10ms"\nlaw = "normal"\nloss = "2%"\nrate = "10mbit"\n'
     )
+
+
+@pytest.mark.parametrize("reading", ["rtt", "oneway"])
+def test_a_kept_preset_says_how_it_was_read(reading):
+    assert f'reading = "{reading}"\n' in format_profile(parse_preset(f"wifi-degraded@{reading}"))
+
+
+def test_a_lab_file_is_told_from_a_profile():
+    lab = Path(__file__).parents[2] / "examples" / "two_hosts.toml"
+    error = refused(read_profile, lab)
+    assert str(error).startswith(f"{lab}: this is a lab file, not a profile")
+    assert "run_lab_file.py" in error.hint
 
 
 def test_a_pair_without_a_name_takes_the_files(tmp_path):

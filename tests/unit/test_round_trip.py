@@ -61,6 +61,22 @@ def test_the_presets_deliver_their_clipped_laws(name: str, mean_ms: float, sd_ms
     assert delivered.sd_s * 1e3 == pytest.approx(sd_ms, abs=0.05 + SD_TOLERANCE * sd_ms)
 
 
+@pytest.mark.parametrize("name", ["wifi-degraded@oneway", "delay=40ms,jitter=28.3ms", "rate=10mbit"])
+def test_the_quantile_is_of_what_is_delivered(name: str) -> None:
+    pair = parse_preset(name)
+    mean_s, sd_s = pair.delivered_round_trip(RATE_HZ)
+    # These round trips are near normal, whose 99 % lie below 2.33 deviations; skewed ones' within half a deviation
+    # of that.
+    expected_s = mean_s + 2.33 * sd_s
+    assert pair.delivered_quantile_s(0.99, RATE_HZ) == pytest.approx(expected_s, abs=0.5 * sd_s + 1e-6)
+    assert pair.delivered_quantile_s(0.5, RATE_HZ) == pytest.approx(mean_s, abs=0.5 * sd_s + 1e-6)
+
+
+def test_the_quantile_of_a_schedule_takes_its_steps_together() -> None:
+    pair = parse_preset("measured")
+    assert pair.delivered_quantile_s(0.98, RATE_HZ) == pytest.approx(pair.round_trip_quantile_s(0.98), abs=0.0005)
+
+
 def test_an_ordered_link_delivers_more_delay_and_less_jitter() -> None:
     """40 +- 28 ms a direction, in order at 50 packets a second, is 50.0 +- 22.4 ms (docs/profiles.md)."""
     profile = LinkProfile(delay_s=0.040, jitter_s=0.0283)
