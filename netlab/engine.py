@@ -89,7 +89,7 @@ class GuestEngine:
         # Inside, choose_engine sees NETLAB_GUEST and stays where it is, so the arguments need no rewriting.
         # The key is made here: a kernel that has just started has gathered little chance of its own.
         return run_in_guest(
-            [sys.executable, "-m", "netlab", *arguments],
+            [sys.executable, "-P", "-m", "netlab", *arguments],
             kernel=self.kernel,
             stdin=0 if reads_stdin else None,
             private_files={LAB_KEY_VARIABLE: lab_key().reveal()},

@@ -21,6 +21,7 @@ from msgspec import Struct
 import netlab
 from netlab.engine import lab_key, machine
 from netlab.envs.service import Progress
+from netlab.errors import ProfileError
 from netlab.namespaces.features import kernel_features
 from netlab.pool import pool_cell
 from netlab.report import ExperimentResult
@@ -112,6 +113,11 @@ def run_experiment(
 def _split(experiment: Experiment, index: int, cell: Cell) -> Iterator[Share]:
     """Spread a cell's episodes over labs as evenly as they go."""
     pair = parse_preset(cell.network) if cell.network else CLEAN
+    if pair.loss_ratio_mean >= 1.0:
+        raise ProfileError(
+            f"network {cell.network}: one direction loses everything: no agent could ever be reached",
+            hint="for outages use a schedule with steps of loss = 100%",
+        )
     if cell.actuator == "newest":
         horizon = 1
     else:

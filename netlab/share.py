@@ -195,7 +195,8 @@ def _env_command(
 
 
 def _netlab(*words: object) -> list[str]:
-    return [sys.executable, "-m", "netlab", *(str(word) for word in words)]
+    # -P: a folder called netlab where we stand (a clone has that name) must not be taken for the package.
+    return [sys.executable, "-P", "-m", "netlab", *(str(word) for word in words)]
 
 
 class _ProgressTail:

@@ -52,7 +52,7 @@ class GuestRun:
         self._output_path = folder / "output.txt"
         self._read_bytes = 0
         self._reports: dict[str, list[dict[str, Any]]] = {}
-        command = [sys.executable, "-m", "netlab", "guest", "run", "--timeout", f"{GUEST_BUDGET_S}s", "--",
+        command = [sys.executable, "-P", "-m", "netlab", "guest", "run", "--timeout", f"{GUEST_BUDGET_S}s", "--",
                    sys.executable, "-m", "pytest", "--on", "host", "-p", "no:cacheprovider", "-q",
                    *(item.nodeid for item in items)]  # fmt: skip
         environment = dict(os.environ, NETLAB_TEST_REPORTS=str(self._reports_path))

@@ -58,6 +58,8 @@ def read_profile(path: str | os.PathLike[str]) -> ProfilePair:
     """
     path = Path(path)
     try:
+        if path.exists() and not path.is_file():  # a named pipe would keep us waiting for ever
+            raise ProfileError(f"{path}: is not a plain file", hint="name a TOML file")
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:

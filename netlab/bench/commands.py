@@ -24,7 +24,7 @@ def help_time(say: Callable[[str], None]) -> Figure:
     ours, bare = [], []
     for _ in range(HELP_ROUNDS):
         bare.append(_seconds([sys.executable, "-c", "pass"]))
-        ours.append(_seconds([sys.executable, "-m", "netlab", "--help"]))
+        ours.append(_seconds([sys.executable, "-P", "-m", "netlab", "--help"]))
     ratio = statistics.median(ours) / statistics.median(bare)
     return Figure(
         name="help-time",
@@ -41,7 +41,7 @@ def help_time(say: Callable[[str], None]) -> Figure:
 def guest_boot(say: Callable[[str], None]) -> Figure:
     """Time ``netlab guest run -- true``, everything included, in real time."""
     kernel = guest_kernel(say)
-    command = [sys.executable, "-m", "netlab", "guest", "run", "--", "true"]
+    command = [sys.executable, "-P", "-m", "netlab", "guest", "run", "--", "true"]
     _seconds(command)  # the first reads the kernel from disk
     times_s = [_seconds(command) for _ in range(BOOT_ROUNDS)]
     worst_s = max(times_s)

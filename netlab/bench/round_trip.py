@@ -77,4 +77,4 @@ def _figure(netlab_ns: list[int], bare_ns: list[int], frame_bytes: list[int], pl
 
 
 def _module(name: str, *words: object) -> list[str]:
-    return [sys.executable, "-m", name, *(str(word) for word in words)]
+    return [sys.executable, "-P", "-m", name, *(str(word) for word in words)]

@@ -79,7 +79,7 @@ def _measure_in_guest(name: str) -> dict[str, Any]:
 
     from netlab.bench.catalogue import not_measured
 
-    command = [sys.executable, "-m", "netlab", "bench", name, "--json", "--on", "guest"]
+    command = [sys.executable, "-P", "-m", "netlab", "bench", name, "--json", "--on", "guest"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
     try:
         figure: dict[str, Any] = json.loads(done.stdout)["figures"][0]

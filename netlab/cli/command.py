@@ -22,9 +22,14 @@ __all__ = ["KernelCommand", "NetlabCommand", "echo_error", "echo_json"]
 
 def echo_error(error: NetlabError) -> None:
     """Print an error and its hint on stderr."""
-    click.echo(f"netlab: {error}", err=True)
+    click.echo(f"netlab: {_printable(str(error))}", err=True)
     if error.hint:
-        click.echo(f"hint: {error.hint}", err=True)
+        click.echo(f"hint: {_printable(error.hint)}", err=True)
+
+
+def _printable(text: str) -> str:
+    """Escape control characters: a message may quote a file, and a file must not drive the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def echo_json(document: object) -> None:

@@ -38,7 +38,9 @@ and p50/p99: measured, observation leaving to an action based on it arriving."""
     show_default=True,
     help="Labs beside one another.",
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of links and episodes.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**64 - 1), default=1, show_default=True, help="Of links and episodes."
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -74,6 +76,8 @@ def demo(
 
     if output is not None:
         require_writable("--output", output)
+    if any(not network.strip() for network in networks):
+        raise click.BadParameter("is empty; netlab profile list", param_hint="--network")
     experiment = demo_experiment(episodes, networks, labs_at_once, seed)
     reason = ctx.meta["netlab.chosen"].reason
     click.echo(f"netlab: labs run {reason}", err=True)

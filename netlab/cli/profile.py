@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from netlab.cli.command import NetlabCommand, echo_json
+from netlab.errors import ProfileError
 
 if TYPE_CHECKING:
     from netlab.traces.pair import ProfilePair
@@ -59,34 +61,46 @@ def show(text: str, as_json: bool) -> None:
         return
     click.echo(format_profile(pair).rstrip())
     figures = _figures(pair)
-    click.echo(
-        f"\n# round trip asked: {_ms(pair.asked_round_trip)}; delivered to 50 packets a second: "
-        f"{_ms(pair.delivered_round_trip(1.0 / _TICK_S))}"
-    )
-    click.echo(
-        f"# 99 % of these within {figures['round_trip_p99_ms']:.1f} ms; "
-        f"up to {figures['loss_ratio']:.1%} lost each way"
-    )
-    click.echo(f"# play-out horizon at 50 Hz: {figures['horizon_ticks_at_50_hz']} ticks")
+    asked_ms, delivered_ms = figures["asked_round_trip_ms"], figures["delivered_round_trip_ms_at_50_hz"]
+    delivered = "nothing" if delivered_ms is None else _ms(delivered_ms)
+    click.echo(f"\n# round trip asked: {_ms(asked_ms)}; delivered to 50 packets a second: {delivered}")
+    if figures["round_trip_p99_ms"] is not None:
+        click.echo(f"# 99 % of these within {figures['round_trip_p99_ms']:.1f} ms")
+    click.echo(f"# up to {figures['loss_ratio']:.1%} lost each way")
+    horizon = figures["horizon_ticks_at_50_hz"]
+    click.echo(f"# play-out horizon at 50 Hz: {'none fits' if horizon is None else f'{horizon} ticks'}")
     for warning in pair.warnings():
         click.echo(f"# {warning}")
 
 
-def _ms(moments: tuple[float, float]) -> str:
-    mean_s, sd_s = moments
-    return f"{1e3 * mean_s:.1f} +- {1e3 * sd_s:.1f} ms"
+def _ms(moments_ms: Sequence[float]) -> str:
+    mean_ms, sd_ms = moments_ms
+    return f"{mean_ms:.1f} +- {sd_ms:.1f} ms"
 
 
-def _figures(pair: ProfilePair) -> dict[str, object]:
+def _figures(pair: ProfilePair) -> dict[str, Any]:
+    """Return what there is to say of a pair; None for what a dead or too slow link has not."""
     from netlab.traces.horizon import horizon_ticks
 
+    rate_hz = 1.0 / _TICK_S
     return {
         "description": pair.description,
         "reading": pair.reading,
-        "asked_round_trip_ms": [1e3 * value for value in pair.asked_round_trip],
-        "delivered_round_trip_ms_at_50_hz": [1e3 * value for value in pair.delivered_round_trip(1.0 / _TICK_S)],
-        "round_trip_p99_ms": 1e3 * pair.delivered_quantile_s(0.99, 1.0 / _TICK_S),
+        "asked_round_trip_ms": _milliseconds(pair.asked_round_trip),
+        "delivered_round_trip_ms_at_50_hz": _if_any(lambda: _milliseconds(pair.delivered_round_trip(rate_hz))),
+        "round_trip_p99_ms": _if_any(lambda: 1e3 * pair.delivered_quantile_s(0.99, rate_hz)),
         "loss_ratio": pair.loss_ratio_mean,
-        "horizon_ticks_at_50_hz": horizon_ticks(pair, _TICK_S),
+        "horizon_ticks_at_50_hz": _if_any(lambda: horizon_ticks(pair, _TICK_S)),
         "warnings": pair.warnings(),
     }
+
+
+def _milliseconds(moments: Sequence[float]) -> list[float]:
+    return [1e3 * value for value in moments]
+
+
+def _if_any(figure: Callable[[], Any]) -> Any:
+    try:
+        return figure()
+    except ProfileError:
+        return None

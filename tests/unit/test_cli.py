@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -181,3 +184,52 @@ def test_agent_policies_json() -> None:
     code, text, _ = run("agent", "policies", "--json")
     assert code == 0
     assert {entry["name"] for entry in json.loads(text)} == {"linear", "linear-predict"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("loss=100%", "delivered to 50 packets a second: nothing"), ("delay=1h", "horizon at 50 Hz: none fits")],
+)
+def test_profile_show_shows_even_what_no_agent_could_use(text: str, expected: str) -> None:
+    code, out, _ = run("profile", "show", text)
+    assert code == 0
+    assert expected in out
+
+
+def test_a_named_pipe_is_no_profile(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    code, _, text = run("profile", "show", str(tmp_path / "pipe.toml"))
+    assert code == 2
+    assert "not a plain file" in text
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "nasty.toml"
+    path.write_text('[link]\n"\\u001b[31mX\\u0007" = 1\n')
+    code, _, text = run("profile", "show", str(path))
+    assert code == 2
+    assert "\x1b" not in text and "\x07" not in text
+    assert "\\x1b[31mX" in text
+
+
+def test_a_full_disk_under_stdout_is_one_line() -> None:
+    command = [sys.executable, "-m", "netlab", "profile", "list"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "netlab: cannot write the output: No space left on device\n"
+
+
+def test_services_are_found_from_a_folder_that_holds_a_clone_called_netlab(tmp_path: Path) -> None:
+    from netlab.share import _netlab
+
+    (tmp_path / "netlab").mkdir()
+    done = subprocess.run(_netlab("--version"), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "netlab" in done.stdout
+
+
+def test_a_network_that_loses_everything_is_refused_before_anything_starts() -> None:
+    code, _, text = run("demo", "--on", "host", "--network", "loss=100%")
+    assert code == 2
+    assert "loses everything" in text
