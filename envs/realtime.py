@@ -48,11 +48,15 @@ def realtime_process() -> Iterator[None]:
 
 
 def _favour(niceness: int, session_niceness: int) -> None:
-    """Set both, as far as we may: Linux shares a CPU among sessions first, then among a session's processes."""
+    """Set both, as far as we may: Linux shares a CPU among sessions first, then among a session's processes.
+
+    A session that we do not lead is somebody's shell: it would stay favoured if we were killed.
+    """
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, niceness)
-    with contextlib.suppress(OSError):
-        Path(_AUTOGROUP).write_text(str(session_niceness))
+    if os.getsid(0) == os.getpid():
+        with contextlib.suppress(OSError):
+            Path(_AUTOGROUP).write_text(str(session_niceness))
 
 
 def _session_niceness() -> int:

@@ -6,17 +6,18 @@ Owns where its programs print and which variables tell them of the lab. Must not
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from netlab.errors import LabError, SpecError
+from netlab.namespaces.link_plan import peer_variable
 from netlab.namespaces.node import Node
 from netlab.namespaces.pid_space import PidSpace
 from netlab.namespaces.process import HostProcess
 from netlab.namespaces.process_output import FileOutput, Inherited, KeptTail, ProcessOutput
 from netlab.namespaces.program import Program
+from netlab.namespaces.program_check import check_arguments, check_streams, check_variables
 
 __all__ = ["Attachment", "Host"]
 
@@ -91,8 +92,7 @@ class Host:
             variables["NETLAB_ADDRESS"] = self.attachments[0].address
             variables["NETLAB_PEER"] = self.attachments[0].peer_address
         for attachment in reversed(self.attachments):  # of two links to one peer the first counts
-            suffix = re.sub(r"[^A-Z0-9]", "_", attachment.peer.upper())
-            variables[f"NETLAB_PEER_{suffix}"] = attachment.peer_address
+            variables[peer_variable(attachment.peer)] = attachment.peer_address
         return variables
 
     def call(self, function: Callable[[], T]) -> T:
@@ -127,19 +127,19 @@ class Host:
             ignored_signals: Signals it starts with ignored.
 
         Raises:
-            SpecError: No program is named, or an argument or variable holds a null byte.
+            SpecError: No program is named, or an argument, a variable or an option is none a program can have.
             KernelError: It cannot be started: no such program, not executable.
             LabError: Its output file cannot be written.
         """
-        variables = {**os.environ, **self.environment(), **(env or {})}
-        if not argv or not argv[0]:
+        where = f"for a program in host {self.name}"
+        if not isinstance(argv, str) and isinstance(argv, Sequence) and not (argv and argv[0]):
             raise SpecError(f"no program to start in host {self.name}", hint="name a program and its arguments")
-        for text in (*argv, *variables, *variables.values()):
-            if "\0" in text:
-                raise SpecError(f"{text!r:.80} for a program in host {self.name}: holds a null byte")
+        check_arguments(argv, where)
+        check_variables(env, where)
+        check_streams(cwd, stdin, stdout, where)
         program = Program(
-            argv=argv,
-            env=variables,
+            argv=tuple(argv),
+            env={**os.environ, **self.environment(), **(env or {})},
             cwd=os.path.abspath(cwd) if cwd is not None else os.getcwd(),  # noqa: PTH100, PTH109 - links stay
             own_session=own_session,
             ignored_signals=ignored_signals,

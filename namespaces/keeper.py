@@ -106,28 +106,36 @@ class Keeper:
                 self._bury()
 
     def _obey(self, request: dict[str, Any], descriptors: list[int]) -> None:
-        if request["do"] == "start":
-            try:
+        """Do what is asked; whatever a request holds, the lab's other processes live on."""
+        try:
+            if request.get("do") == "start":
                 self._start(request, descriptors)
-            finally:
-                for fd in descriptors:
-                    os.close(fd)
-        elif request["do"] == "signal":
-            self._signal(request)
+            elif request.get("do") == "signal":
+                self._signal(request)
+        except (BrokenPipeError, ConnectionResetError):
+            raise
+        except (OSError, LookupError, TypeError, ValueError, OverflowError) as error:
+            if request.get("do") == "start":  # somebody waits for it
+                number = getattr(error, "errno", None) or errno.EINVAL
+                send_frame(self._link, {"id": request.get("id"), "failed": number, "stage": " (keeper)"})
+        finally:
+            for fd in descriptors:
+                os.close(fd)
 
     def _start(self, request: dict[str, Any], descriptors: list[int]) -> None:
+        number, own_session = request["id"], bool(request["session"])
         report, report_end = os.pipe2(os.O_CLOEXEC)
         try:
             pid = os.fork()
         except OSError as error:
             os.close(report)
             os.close(report_end)
-            send_frame(self._link, {"id": request["id"], "failed": error.errno, "stage": " (fork)"})
+            send_frame(self._link, {"id": number, "failed": error.errno, "stage": " (fork)"})
             return
         if pid == 0:
             _become(request, descriptors, report_end)
         os.close(report_end)
-        child = _Child(request["id"], pid, report, bool(request["session"]))
+        child = _Child(number, pid, report, own_session)
         self._children[pid] = child
         self._poll.register(report, select.POLLIN)
 

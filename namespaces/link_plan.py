@@ -12,11 +12,13 @@ need not be free on the machine.
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
 from netlab.errors import SpecError
 
-__all__ = ["MAX_LINKS", "PREFIX_LENGTH", "EndPlan", "LinkPlan", "plan_link"]
+__all__ = ["MAX_LINKS", "PREFIX_LENGTH", "EndPlan", "LinkPlan", "peer_variable", "plan_link"]
 
 MAX_LINKS = 16384
 PREFIX_LENGTH = 30
@@ -85,3 +87,8 @@ def plan_link(number: int, lab_id: str, first_interfaces: int, second_interfaces
         )
 
     return LinkPlan(number=number, first=end("a", 0, first_interfaces), second=end("b", 1, second_interfaces))
+
+
+def peer_variable(name: str) -> str:
+    """Return the variable by which a host's programs learn the address of a neighbour of this name."""
+    return "NETLAB_PEER_" + re.sub(r"[^A-Z0-9]", "_", name.upper())

@@ -24,20 +24,18 @@ from types import TracebackType
 from typing import Any, Self
 
 from netlab.errors import KernelError, LabError, NetlabError
-from netlab.namespaces.keeper import keeper_command
 from netlab.namespaces.keeper_frame import FrameError, receive_frame, send_frame
+from netlab.namespaces.keeper_life import start_keeper, wait_for_end
 from netlab.namespaces.namespace import Namespace
 from netlab.namespaces.netlink_ack import refusal
 from netlab.namespaces.process import HostProcess
 from netlab.namespaces.process_output import KeptTail, ProcessOutput, last_lines
 from netlab.namespaces.program import Program, start_request
-from netlab.namespaces.syscalls import CLONE_NEWPID, unshare
 from netlab.namespaces.ward import Ward
 
 __all__ = ["PidSpace"]
 
 _READY_TIMEOUT_S = 30.0
-_EXIT_TIMEOUT_S = 10.0
 
 
 class PidSpace:
@@ -61,6 +59,7 @@ class PidSpace:
         self._closing = False
         self._ready = threading.Event()
         self._problem: NetlabError | None = None
+        self._surprise: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="netlab-keeper", daemon=True)
 
     @classmethod
@@ -70,14 +69,16 @@ class PidSpace:
         Raises:
             PrivilegeError: The caller may not make PID namespaces.
             LabError: The keeper does not come up.
+            BaseException: Whatever else keeps its thread from starting it.
         """
         space = cls(label)
-        space._thread.start()
         try:
+            space._thread.start()
             if not space._ready.wait(_READY_TIMEOUT_S):
                 raise LabError(f"the keeper of {label} is not up after {_READY_TIMEOUT_S:g} s")
-            if space._problem is not None:
-                raise space._problem
+            problem, space._surprise = space._surprise or space._problem, None
+            if problem is not None:
+                raise problem
         except BaseException:
             space.close()
             raise
@@ -95,6 +96,7 @@ class PidSpace:
             stdin_fd: What it reads; None for nothing.
 
         Raises:
+            SpecError: An argument or variable cannot be encoded.
             KernelError: It cannot be started: no such program, not executable.
             LabError: The keeper is dead.
         """
@@ -102,15 +104,16 @@ class PidSpace:
             self._last_number += 1
             number = self._last_number
         ward = Ward(HostProcess(f"{host.label}: {program.argv[0]}", program.argv, output, number, self))
-        self._wards[number] = ward
-        with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
-            stdin = nothing.fileno() if stdin_fd is None else stdin_fd
-            try:
-                self._send(start_request(number, program), [host.fd, stdin, output.stdout_fd, output.stderr_fd])
-            except NetlabError:
-                self._wards.pop(number, None)
+        try:
+            self._ask_for(number, ward, program, host.fd, stdin_fd)
+        except BaseException as error:
+            asked_for = self._wards.pop(number, None) is not None
+            if asked_for and not isinstance(error, Exception):
+                # An interrupt: it may have been sent, and then the output is not ours to close.
+                self.send_signal(number, signal.SIGKILL, group=True)
+            else:
                 output.close()
-                raise
+            raise
         # From here on the keeper's thread alone closes the output: two closers would close a stranger's.
         try:
             ward.settled.wait()
@@ -120,6 +123,14 @@ class PidSpace:
         if ward.problem is not None:
             raise ward.problem
         return ward.process
+
+    def _ask_for(self, number: int, ward: Ward, program: Program, host_fd: int, stdin_fd: int | None) -> None:
+        request = start_request(number, program)  # may refuse: before anybody counts on the process
+        output = ward.process.output
+        with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
+            stdin = nothing.fileno() if stdin_fd is None else stdin_fd
+            self._wards[number] = ward
+            self._send(request, [host_fd, stdin, output.stdout_fd, output.stderr_fd])
 
     def send_signal(self, number: int, signal_number: int, group: bool) -> None:
         """Signal a process; the keeper, its parent, makes sure that it is still that one."""
@@ -154,6 +165,8 @@ class PidSpace:
         self._far_link.close()
         self._keeper_words.close()
         self._selector.close()
+        if self._surprise is not None:
+            raise self._surprise
         if isinstance(self._problem, LabError):
             raise self._problem
 
@@ -180,32 +193,18 @@ class PidSpace:
 
     def _run(self) -> None:
         try:
-            keeper = self._start_keeper()
-        except OSError as error:
-            self._problem = refusal(f"start the keeper of {self.label}", error.errno or 0)
-            self._ready.set()
-            return
-        try:
-            self._converse()
-        except (OSError, FrameError, ValueError, LabError) as error:
-            self._problem = self._problem or LabError(f"the keeper of {self.label} speaks nonsense: {error}")
+            keeper = start_keeper(self.label, self._far_link, self._keeper_words)
+            try:
+                self._converse()
+            except (OSError, FrameError, LookupError, TypeError, ValueError, LabError) as error:
+                self._problem = self._problem or LabError(f"the keeper of {self.label} speaks nonsense: {error}")
+            finally:
+                self._link.close()
+                self._see_off(keeper)
+        except BaseException as error:  # re-raised by ``open`` or ``close``: a thread's are nobody's
+            self._surprise = error
         finally:
-            self._link.close()
-            self._see_off(keeper)
-
-    def _start_keeper(self) -> subprocess.Popen[bytes]:
-        unshare(CLONE_NEWPID)
-        far_fd = self._far_link.fileno()
-        keeper = subprocess.Popen(
-            keeper_command(far_fd),
-            pass_fds=[far_fd],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self._keeper_words.stderr_fd,
-        )
-        self._far_link.close()
-        self._keeper_words.started()
-        return keeper
+            self._ready.set()
 
     def _converse(self) -> None:
         """Take in reports and output until the keeper's end of file."""
@@ -263,7 +262,7 @@ class PidSpace:
 
     def _see_off(self, keeper: subprocess.Popen[bytes]) -> None:
         """Wait for the keeper's end, which is that of every process in the namespace; tell who waits."""
-        code = _wait_for_end(keeper)
+        code = wait_for_end(keeper)
         if code is None:
             self._problem = LabError(f"a process of {self.label} does not end even by SIGKILL")
         elif not self._closing:
@@ -282,14 +281,3 @@ class PidSpace:
             else:
                 ward.process.note_ended(-signal.SIGKILL)
             ward.settle(self._problem or LabError(f"the keeper of {self.label} is closed"))
-        self._ready.set()
-
-
-def _wait_for_end(keeper: subprocess.Popen[bytes]) -> int | None:
-    """Return the keeper's exit status once all of its namespace is gone; None where the kernel cannot end it."""
-    for _ in range(2):
-        try:
-            return keeper.wait(_EXIT_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            keeper.kill()
-    return None

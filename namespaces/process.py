@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
-from netlab.errors import LabError
+from netlab.errors import LabError, SpecError
 from netlab.namespaces.process_output import ProcessOutput, last_lines
 
 __all__ = ["HostProcess", "SignalSender"]
@@ -96,7 +96,12 @@ class HostProcess:
         return last_lines(self.output.tail(), count)
 
     def send_signal(self, signal_number: int, group: bool = False) -> None:
-        """Signal it, or every process of its group; nothing where it is dead already."""
+        """Signal it, or every process of its group; nothing where it is dead already.
+
+        Raises:
+            SpecError: There is no signal of this number.
+        """
+        _check_signal(signal_number)
         if self._status is None:
             self._sender.send_signal(self._number, signal_number, group)
 
@@ -144,6 +149,12 @@ class HostProcess:
             if self._status is None and self._problem is None:
                 self._problem = problem
                 self._changed.notify_all()
+
+
+def _check_signal(number: object) -> None:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 < number < signal.NSIG:
+        rule = f"must be a signal's number, 1 .. {signal.NSIG - 1}"
+        raise SpecError(f"{number!r:.80}: {rule}", key="signal_number", hint="for example signal.SIGTERM")
 
 
 def _signal_name(number: int) -> str:

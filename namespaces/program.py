@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from netlab.errors import SpecError
+
 __all__ = ["Program", "start_request"]
 
 
@@ -31,7 +33,11 @@ class Program(Struct, frozen=True, kw_only=True):
 
 
 def start_request(number: int, program: Program) -> dict[str, Any]:
-    """Return the frame that asks a keeper to start a program; it will report by this number."""
+    """Return the frame that asks a keeper to start a program; it will report by this number.
+
+    Raises:
+        SpecError: An argument, a variable or the folder cannot be encoded.
+    """
     return {
         "do": "start",
         "id": number,
@@ -45,4 +51,8 @@ def start_request(number: int, program: Program) -> dict[str, Any]:
 
 def _text(argument: str) -> str:
     """Return an argument's bytes as text that JSON carries unchanged."""
-    return os.fsencode(argument).decode("latin-1")
+    try:
+        return os.fsencode(argument).decode("latin-1")
+    except UnicodeEncodeError as error:
+        rule = f"cannot be encoded as {error.encoding}"
+        raise SpecError(f"{argument!r:.80} for a program: {rule}", hint="take the lone surrogate out") from error

@@ -137,7 +137,7 @@ def choose_engine(wanted: str, say: Say) -> Engine:
         engine = GuestEngine(guest_kernel(say), str(problem))
     except GuestError as error:
         raise no_kernel(problem, error) from error
-    way = "; or sudo, for this kernel" if isinstance(problem, PrivilegeError) else ""
+    way = "; or sudo, for this kernel" if isinstance(problem, PrivilegeError) and os.geteuid() != 0 else ""
     words = problem.words or str(problem)
     say(f"in guest kernel {engine.kernel.release} (this kernel: {words}){way}")
     return engine

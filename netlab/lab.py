@@ -30,7 +30,7 @@ from netlab.lab_impairment import Impairment, plan_directions
 from netlab.lab_name import take_lab_name
 from netlab.lab_play import LabPlay
 from netlab.lab_programs import LabPrograms
-from netlab.lab_spec import MAX_HOSTS, LabSpec, check_link, check_name, check_seed, read_lab_spec
+from netlab.lab_spec import MAX_HOSTS, LabSpec, check_link, check_name, check_peer, check_seed, read_lab_spec
 from netlab.namespaces.features import kernel_features
 from netlab.namespaces.host import Attachment, Host
 from netlab.namespaces.link import Link, Wire
@@ -54,7 +54,7 @@ class Lab:
         seed: Seed of every link: the same seed gives the same losses. The spec's unless given, else 0.
         run_folder: Where the output of its processes goes; unless given, the last 64 KiB of each are kept.
         spec: Hosts, links and commands that are made when the lab is opened.
-        spec_folder: What relative paths of the spec are relative to.
+        spec_path: The file the spec came from: its relative paths are relative to that file's folder.
 
     Raises:
         SpecError: The name, the seed or the spec is not one a lab can have; nothing has been made then.
@@ -67,7 +67,7 @@ class Lab:
         seed: int | None = None,
         run_folder: StrPath | None = None,
         spec: LabSpec | None = None,
-        spec_folder: StrPath = "",
+        spec_path: StrPath = "",
     ) -> None:
         self.id = secrets.token_hex(3)
         self.name = name or (spec.name if spec else "") or f"lab-{self.id}"
@@ -82,7 +82,9 @@ class Lab:
         self._open = False
         check_name(self.name, key="name")
         check_seed(self.seed)
-        self._builder = LabBuilder(spec, Path(spec_folder)) if spec is not None else None
+        self._builder = (
+            LabBuilder(spec, Path(spec_path).parent, os.fspath(spec_path)) if spec is not None else None
+        )
 
     @classmethod
     def from_toml(
@@ -95,8 +97,7 @@ class Lab:
         Raises:
             SpecError: The file or one of its profiles is malformed.
         """
-        spec = read_lab_spec(Path(path))
-        return cls(name, seed=seed, spec=spec, spec_folder=Path(path).parent, run_folder=run_folder)
+        return cls(name, seed=seed, spec=read_lab_spec(Path(path)), spec_path=path, run_folder=run_folder)
 
     def open(self) -> Self:
         """Open the lab: take its name; make what its spec names.
@@ -186,6 +187,8 @@ class Lab:
         ends = (self._host(first), self._host(second))
         name = name or f"{ends[0].name}-{ends[1].name}"
         check_link(name, (ends[0].name, ends[1].name), mtu, self.links)
+        for host, peer in (ends, ends[::-1]):
+            check_peer(host.name, peer.name, [one.peer for one in host.attachments])
         forward, back = plan_directions(impairment, name)
         plan = plan_link(len(self.links), self.id, len(ends[0].attachments), len(ends[1].attachments))
         link = Link.open(
@@ -275,6 +278,8 @@ class Lab:
             raise LabError(f"lab {self.name} is not open", hint="use it within `with Lab(...) as lab:`")
 
     def _host(self, host: Host | str) -> Host:
+        if not isinstance(host, Host | str):
+            raise SpecError(f"{host!r:.80} is no host", key="link.ends", hint="give a host or its name")
         name = host if isinstance(host, str) else host.name
         known = self.hosts.get(name)
         if known is None or not (isinstance(host, str) or host is known):

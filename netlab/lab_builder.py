@@ -6,9 +6,11 @@ ask for hosts and links, not the lab that makes them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from netlab.errors import SpecError
 from netlab.lab_impairment import read_profiles
 from netlab.lab_spec import LabSpec
 from netlab.namespaces.host import Host
@@ -23,16 +25,29 @@ class LabBuilder:
     Args:
         spec: Hosts, links and commands.
         folder: What its relative paths are relative to.
+        path: The file the spec came from, for messages.
 
     Raises:
         SpecError: The spec is not one a lab can have.
     """
 
-    def __init__(self, spec: LabSpec, folder: Path) -> None:
-        spec.check()
+    def __init__(self, spec: LabSpec, folder: Path, path: str = "") -> None:
+        spec.check(path)
         self._spec = spec
         self._folder = folder
-        self._impairments = read_profiles(spec, folder)
+        self._impairments = read_profiles(spec, folder, path)
+        self._check_folders(path)
+
+    def _check_folders(self, path: str) -> None:
+        """Refuse a host whose command has no folder to start in, or none to print to."""
+        for name, host in self._spec.hosts.items():
+            needed = {"cwd": self._folder / host.cwd} if host.cwd else {}
+            if host.output:
+                needed["output"] = (self._folder / host.output).parent
+            for key, folder in needed.items():
+                if not os.path.isdir(folder):  # noqa: PTH112 - Path's raises at a name that is too long
+                    problem = f"{getattr(host, key)!r:.80}: there is no folder {folder!s:.200}"
+                    raise SpecError(problem, path, f"hosts.{name}.{key}", "make it first, or name another")
 
     def build(self, add_host: Callable[[str], object], add_link: Callable[..., object]) -> None:
         """Make the hosts and links, by a lab's ``add_host`` and ``add_link``."""

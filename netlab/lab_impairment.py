@@ -34,7 +34,8 @@ class DirectionPlan(Struct, frozen=True, kw_only=True):
 
     Attributes:
         direction: ``forward`` or ``back``.
-        first: What it is made with, of a schedule its first step; None for no netem.
+        first: What it is made with, of a schedule its first step; None for no netem, which is also what a
+            profile that asks for nothing gets.
         track: What is played on it, without seeds; None where nothing changes by itself.
     """
 
@@ -43,12 +44,13 @@ class DirectionPlan(Struct, frozen=True, kw_only=True):
     track: Track | None
 
 
-def read_profiles(spec: LabSpec, folder: Path) -> dict[str, Impairment]:
+def read_profiles(spec: LabSpec, folder: Path, path: str = "") -> dict[str, Impairment]:
     """Parse the profile of every link of a spec.
 
     Args:
         spec: The lab.
         folder: What profile files are relative to.
+        path: The file the spec came from, for messages.
 
     Returns:
         By name of the link.
@@ -62,7 +64,7 @@ def read_profiles(spec: LabSpec, folder: Path) -> dict[str, Impairment]:
         try:
             profiles[link.full_name] = parse_preset(text) if text else None
         except NetlabError as error:
-            raise SpecError(str(error), key=f"link[{number}].profile", hint=error.hint) from error
+            raise SpecError(str(error), path, key=f"link[{number}].profile", hint=error.hint) from error
     return profiles
 
 
@@ -89,9 +91,18 @@ def _plan(direction: Direction, asked: LinkProfile | Schedule | QdiscState | Non
     if isinstance(asked, Schedule):
         track = schedule_track(f"{link} {direction}", asked)
         return DirectionPlan(direction=direction, first=asked.steps[0].profile, track=track)
+    if isinstance(asked, LinkProfile) and _asks_for_nothing(asked):
+        asked = None
     if asked is not None and not isinstance(asked, LinkProfile | QdiscState):
         raise ProfileError(
             f"{type(asked).__name__} is no impairment of a link",
             hint="give a preset's name, a profile, a schedule or a pair of them",
         )
     return DirectionPlan(direction=direction, first=asked, track=None)
+
+
+def _asks_for_nothing(profile: LinkProfile) -> bool:
+    """Tell that a direction does nothing to packets: neither a law without jitter nor the order matters then."""
+    nothing = LinkProfile()
+    fields = (field for field in profile.__struct_fields__ if field not in ("law", "ordered"))
+    return all(getattr(profile, field) == getattr(nothing, field) for field in fields)

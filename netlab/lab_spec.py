@@ -30,7 +30,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from netlab.errors import SpecError
-from netlab.namespaces.link_plan import MAX_LINKS
+from netlab.namespaces.link_plan import MAX_LINKS, peer_variable
 
 __all__ = [
     "MAX_HOSTS",
@@ -39,6 +39,7 @@ __all__ = [
     "LinkSpec",
     "check_link",
     "check_name",
+    "check_peer",
     "check_seed",
     "read_lab_spec",
 ]
@@ -119,10 +120,9 @@ class LabSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         check_seed(self.seed, path)
         for host in self.hosts:
             check_name(host, path, f"hosts.{host}")
-            for argument in self.hosts[host].command:
-                if "\0" in argument:
-                    raise SpecError(f"{argument!r}: holds a null byte", path, f"hosts.{host}.command")
+            _check_host(self.hosts[host], path, f"hosts.{host}")
         names: set[str] = set()
+        peers: dict[str, list[str]] = {host: [] for host in self.hosts}
         for number, link in enumerate(self.link):
             key = f"link[{number}]"
             for end in link.ends:
@@ -132,22 +132,60 @@ class LabSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if link.ends[0] == link.ends[1]:
                 raise SpecError(f"{link.ends[0]!r} twice: a link joins two hosts", path, f"{key}.ends")
             name = link.full_name
+            check_name(name, path, f"{key}.name", "" if link.name else "give the link a name of its own")
             if name in names:
                 hint = "give one of the two links a name of its own"
                 raise SpecError(f"{name!r} is the name of an earlier link", path, f"{key}.name", hint)
             names.add(name)
+            for host, peer in (link.ends, link.ends[::-1]):
+                check_peer(host, peer, peers[host], path, f"{key}.ends")
+                peers[host].append(peer)
 
 
-def check_name(name: str, path: str = "", key: str = "") -> None:
+def _check_host(host: HostSpec, path: str, key: str) -> None:
+    if host.command and not host.command[0]:
+        raise SpecError("'' is no program", path, f"{key}.command", "name a program and its arguments")
+    texts = [("command", argument) for argument in host.command]
+    for name, value in host.env.items():
+        if not name or "=" in name:
+            raise SpecError(f"{name!r:.80}: a variable's name is not empty and has no '='", path, f"{key}.env")
+        texts += [("env", name), (f"env.{name}", value)]
+    for field, text in (*texts, ("cwd", host.cwd), ("output", host.output)):
+        if "\0" in text:
+            raise SpecError(f"{text!r:.80}: holds a null byte", path, f"{key}.{field}")
+
+
+def check_name(name: object, path: str = "", key: str = "", hint: str = "") -> None:
     """Refuse a name that would not do as part of an address, a file or a message.
 
     Raises:
         SpecError: It is not 1 to 64 letters, digits, ``.``, ``_`` or ``-``, the first and last of them a
             letter or digit.
     """
-    if not _NAME.match(name):
+    if not isinstance(name, str) or not _NAME.match(name):
         rule = "must be 1 to 64 letters, digits, '.', '_' or '-', with a letter or digit at both ends"
-        raise SpecError(f"{name[:80]!r} {rule}", path, key)
+        shown = repr(name[:80] if isinstance(name, str) else name)
+        raise SpecError(f"{shown:.160} {rule}", path, key, hint)
+
+
+def check_peer(host: str, peer: str, known: Iterable[str], path: str = "", key: str = "link.ends") -> None:
+    """Refuse a neighbour whose variable another neighbour of the host has.
+
+    Args:
+        host: Name of the host.
+        peer: Name of its new neighbour.
+        known: Names of its neighbours so far.
+        path: The file the spec came from; empty for none.
+        key: The key to blame.
+
+    Raises:
+        SpecError: Programs in the host could not tell the two apart.
+    """
+    variable = peer_variable(peer)
+    for other in known:
+        if other != peer and peer_variable(other) == variable:
+            problem = f"{peer!r} and {other!r}, both neighbours of {host!r}, are both {variable} to its programs"
+            raise SpecError(problem, path, key, "rename one of them")
 
 
 def check_link(name: str, ends: tuple[str, str], mtu: int, taken: Container[str]) -> None:
@@ -168,8 +206,8 @@ def check_link(name: str, ends: tuple[str, str], mtu: int, taken: Container[str]
     if name in taken:
         hint = "give it a name of its own"
         raise SpecError(f"{name!r} is a link of this lab already", key="link.name", hint=hint)
-    if not MIN_MTU_BYTES <= mtu <= MAX_MTU_BYTES:
-        raise SpecError(f"{mtu}: must be {MIN_MTU_BYTES} .. {MAX_MTU_BYTES}", key="link.mtu")
+    if not isinstance(mtu, int) or isinstance(mtu, bool) or not MIN_MTU_BYTES <= mtu <= MAX_MTU_BYTES:
+        raise SpecError(f"{mtu!r:.80}: must be a whole number, {MIN_MTU_BYTES} .. {MAX_MTU_BYTES}", key="link.mtu")
 
 
 def check_seed(seed: int, path: str = "") -> None:
@@ -209,12 +247,16 @@ def _read_document(document: dict[str, Any], path: str) -> LabSpec:
     hosts, links = document.pop("hosts", {}), document.pop("link", [])
     for key, value, kind, form in (("hosts", hosts, dict, "[hosts.NAME]"), ("link", links, list, "[[link]]")):
         if not isinstance(value, kind):
-            raise SpecError(f"{value!r:.80}: must be tables", path, key, f"write {form}")
+            raise SpecError(f"{_shown(value)}: must be tables", path, key, f"write {form}")
     if len(hosts) > MAX_HOSTS or len(links) > MAX_LINKS:
         key, count, most = (
             ("hosts", len(hosts), MAX_HOSTS) if len(hosts) > MAX_HOSTS else ("link", len(links), MAX_LINKS)
         )
         raise SpecError(f"{count} of them: at most {most}", path, key)
+    for name, host in hosts.items():
+        if isinstance(host, dict) and host.get("command") == []:
+            hint = "name a program and its arguments, or leave command out"
+            raise SpecError("[]: no program", path, f"hosts.{name}.command", hint)
     spec = _convert(document, LabSpec, path, "", known=LabSpec.__struct_fields__)
     return msgspec.structs.replace(
         spec,
@@ -238,8 +280,15 @@ def _convert(table: object, kind: type[S], path: str, key: str, known: tuple[str
         where = where.rstrip("`").lstrip(".")
         value = table.get(where.partition("[")[0]) if where and isinstance(table, dict) else table
         raise SpecError(
-            f"{value!r:.80}: {rule[:1].lower()}{rule[1:]}", path, f"{prefix}{where}".rstrip(".")
+            f"{_shown(value)}: {rule[:1].lower()}{rule[1:]}", path, f"{prefix}{where}".rstrip(".")
         ) from error
+
+
+def _shown(value: object) -> str:
+    try:
+        return f"{value!r:.80}"
+    except RecursionError:
+        return f"{type(value).__name__} of many levels"
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:

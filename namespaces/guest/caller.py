@@ -119,7 +119,7 @@ def writable_places(around: Surroundings, extra: Sequence[str], own: Sequence[st
     if around.cwd in covered:
         raise GuestError(
             f"guest: working folder {around.cwd}: root's guest finds it empty, because services listen there",
-            hint="start it from another folder, or unconfined (confine=False)",
+            hint="start it from another folder, or unconfined (--no-confine; in Python confine=False)",
         )
     for path in extra:
         if not Path(path).exists():

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pwd
 import re
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -134,7 +135,24 @@ def guest_cache() -> Path:
     """Return the folder of the user's guest kernels; it need not exist yet."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The specification of that variable has relative paths ignored.
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "netlab" / "guest"
+    return (Path(base) if base.startswith("/") else _home() / ".cache") / "netlab" / "guest"
+
+
+def _home() -> Path:
+    """Return the user's home folder; an empty or relative HOME would put the cache wherever we were started.
+
+    Raises:
+        GuestError: Neither HOME nor the user's entry in the password file names one.
+    """
+    home = os.environ.get("HOME", "")
+    if not home.startswith("/"):
+        try:
+            home = pwd.getpwuid(os.geteuid()).pw_dir
+        except KeyError:
+            home = ""
+    if not home.startswith("/"):
+        raise GuestError("guest cache: this user has no home folder", hint="set XDG_CACHE_HOME to a full path")
+    return Path(home)
 
 
 def kernel_folder_name(version: str, libc_version: str = "") -> str:

@@ -8,6 +8,7 @@ __all__ = ["KernelLog"]
 
 KEPT_BYTES = 65536
 SHOWN_LINES = 12
+_ALWAYS_THERE = ("Failed to initialize ubd device",)  # it has no disk, as it should be
 _STAMP = re.compile(r"^(<\d+>)?(\[\s*\d+\.\d+\]\s*)?")
 
 
@@ -26,7 +27,8 @@ class KernelLog:
     def lines(self) -> list[str]:
         """The messages without time stamps, oldest first."""
         text = self._text.decode("utf-8", "replace").replace("\r", "")
-        return [stripped for line in text.split("\n") if (stripped := _STAMP.sub("", line).rstrip())]
+        lines = (_STAMP.sub("", line).rstrip() for line in text.split("\n"))
+        return [line for line in lines if line and not line.startswith(_ALWAYS_THERE)]
 
     @property
     def panic(self) -> str:

@@ -13,6 +13,7 @@ an error. Inside, ``NETLAB_GUEST`` names the kernel: release and SHA-256.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import signal
@@ -37,11 +38,12 @@ from netlab.namespaces.guest.installed import GuestKernel, verify_kernel
 from netlab.namespaces.guest.job import JOB_FILE_NAME, NULL, Job
 from netlab.namespaces.guest.kernel_plan import KernelPlan, kernel_arguments
 from netlab.namespaces.guest.memory_place import choose_memory_place, memory_places
+from netlab.namespaces.guest.outcome import cannot_start, exit_status
 from netlab.namespaces.guest.session import GuestSession
 from netlab.namespaces.guest.signal_catch import caught_signals
 from netlab.namespaces.guest.streams import describe_streams, window_size
 
-__all__ = ["DEFAULT_MEMORY_BYTES", "run_in_guest"]
+__all__ = ["DEFAULT_MEMORY_BYTES", "MIN_MEMORY_BYTES", "run_in_guest"]
 
 DEFAULT_MEMORY_BYTES = 1 << 30
 MIN_MEMORY_BYTES = 48 << 20
@@ -99,10 +101,12 @@ def run_in_guest(
     """
     if "NETLAB_GUEST" in os.environ:
         raise GuestError("already inside a guest: one guest cannot run another", hint="run the command as it is")
+    if timeout_s is not None and not 0.0 < timeout_s < math.inf:
+        raise GuestError(f"guest: a time limit of {timeout_s} s; it is above 0 and finite, or None for none")
     launch = _Launch(kernel, memory_bytes, Surroundings(cwd, env), writable if _confines(confine) else None)
     streams = _CallerStreams(stdin, stdout, stderr)
     session = launch.run(argv, streams, cpu, timeout_s, private_files or {})
-    return _outcome(session, memory_bytes, notice or _print_notice)
+    return exit_status(session, memory_bytes, notice or _print_notice)
 
 
 class _CallerStreams:
@@ -152,33 +156,47 @@ class _Launch:
         Raises:
             GuestError: It cannot be started.
         """
-        begun_s = time.monotonic()
-        ticks = processors.read_busy_ticks()
         _flush_ours()
         with contextlib.ExitStack() as stack:
-            # The supervisor removes the folder, unless it was killed.
-            stack.callback(shutil.rmtree, self._job_folder, ignore_errors=True)
-            signals_fd = stack.enter_context(caught_signals(_PASSED_ON))
-            link, pid_fd, control, ours, theirs = self._start_supervisor(stack)
-            verify_kernel(self._kernel)  # meanwhile the supervisor's interpreter starts
-            self._around.env.update({name: f"{self._job_folder}/{name}" for name in private_files})
-            job = describe_job(argv, self._around, self._kernel, streams.kinds, streams.window)
-            plan = self._plan(job, theirs, processors.chosen_cpus(cpu, ticks), private_files)
-            with contextlib.suppress(BrokenPipeError):  # it was killed: the session says so
-                link.sendall(plan.encode())
-            session = GuestSession(
-                supervisor=link,
-                supervisor_pid_fd=pid_fd,
-                control=control,
-                log_fd=ours[0],
-                outputs=((ours[1], streams.stdout), (ours[2], streams.stderr)),
-                stdin=streams.stdin,
-                kinds=streams.kinds,
-                signals_fd=signals_fd,
-                deadline_s=None if timeout_s is None else begun_s + timeout_s,
-            )
+            try:
+                session = self._begin(stack, argv, streams, cpu, timeout_s, private_files)
+            except OSError as error:
+                raise cannot_start(error) from error
             session.run()
             return session
+
+    def _begin(
+        self,
+        stack: contextlib.ExitStack,
+        argv: Sequence[str],
+        streams: _CallerStreams,
+        cpu: int | None,
+        timeout_s: float | None,
+        private_files: Mapping[str, bytes],
+    ) -> GuestSession:
+        begun_s = time.monotonic()
+        ticks = processors.read_busy_ticks()
+        # The supervisor removes the folder, unless it was killed.
+        stack.callback(shutil.rmtree, self._job_folder, ignore_errors=True)
+        signals_fd = stack.enter_context(caught_signals(_PASSED_ON))
+        link, pid_fd, control, ours, theirs = self._start_supervisor(stack)
+        verify_kernel(self._kernel)  # meanwhile the supervisor's interpreter starts
+        self._around.env.update({name: f"{self._job_folder}/{name}" for name in private_files})
+        job = describe_job(argv, self._around, self._kernel, streams.kinds, streams.window)
+        plan = self._plan(job, theirs, processors.chosen_cpus(cpu, ticks), private_files)
+        with contextlib.suppress(BrokenPipeError):  # it was killed: the session says so
+            link.sendall(plan.encode())
+        return GuestSession(
+            supervisor=link,
+            supervisor_pid_fd=pid_fd,
+            control=control,
+            log_fd=ours[0],
+            outputs=((ours[1], streams.stdout), (ours[2], streams.stderr)),
+            stdin=streams.stdin,
+            kinds=streams.kinds,
+            signals_fd=signals_fd,
+            deadline_s=None if timeout_s is None else begun_s + timeout_s,
+        )
 
     def _start_supervisor(
         self, stack: contextlib.ExitStack
@@ -272,26 +290,3 @@ def _flush_ours() -> None:
 
 def _print_notice(text: str) -> None:
     print(f"netlab: {text}", file=sys.stderr, flush=True)
-
-
-def _outcome(session: GuestSession, memory_bytes: int, notice: Callable[[str], None]) -> int:
-    """Return the exit status of a guest that is gone.
-
-    Raises:
-        GuestError: It left none.
-    """
-    log = session.log
-    if session.status is not None:
-        if log.out_of_memory:
-            notice(f"the guest ran out of its {memory_bytes >> 20} MiB of memory: {log.out_of_memory}")
-        return session.status
-    if log.panic:
-        raise GuestError(
-            f"the guest kernel gave up: {log.panic}",
-            hint="a guest with more memory may get further" if "memory" in log.panic.lower() else "",
-        )
-    how = "died without a status" if session.ready else "died before it was up"
-    code = session.wait_status
-    if code is not None:
-        how += f" (signal {-code})" if code < 0 else f" (exit code {code})"
-    raise GuestError(f"the guest {how}; its last lines:\n{log.last_lines or '  (none)'}")

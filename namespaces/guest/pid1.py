@@ -23,7 +23,7 @@ import time
 import traceback
 from pathlib import Path
 
-from netlab.errors import NetlabError
+from netlab.errors import GuestError, NetlabError
 from netlab.namespaces.guest import frames, inside, kernel_calls
 from netlab.namespaces.guest.command_streams import CommandStreams
 from netlab.namespaces.guest.frames import FrameKind
@@ -34,11 +34,15 @@ __all__ = ["main"]
 
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
+AWAKE_S = 2.0
+"""Pid 1 sleeps no longer: where the host has killed what it runs in, the kernel finds out, and gives up, only when
+it is to run again."""
 TERMINAL_QUIET_S = 0.05
 TERMINAL_LAST_WORDS_S = 1.0
 """A terminal passes on what was printed a moment later: wait for so much silence, but no longer than this."""
 
 _CONTROL_CONSOLE = 3
+_STARTED_FILE_NAME = "started"
 _TO_THE_GROUP = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})
 """Signals that a terminal sends to all its foreground processes; others are meant for the command alone."""
 
@@ -50,6 +54,7 @@ def main(job_folder: str) -> None:
         job = Job.from_json((Path(job_folder) / JOB_FILE_NAME).read_text(encoding="ascii"))
         inside.set_up(job)
         control = inside.open_console(_CONTROL_CONSOLE)
+        _refuse_second_start(Path(job_folder))
         _Pid1(job, control).run()
     except (OSError, NetlabError) as error:
         where = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
@@ -59,6 +64,18 @@ def main(job_folder: str) -> None:
         traceback.print_exc()
         _tell_trouble(control, repr(error))
     kernel_calls.power_off()
+
+
+def _refuse_second_start(job_folder: Path) -> None:
+    """Note that the command has been started: a kernel that reboots starts pid 1 again, in the same folder.
+
+    Raises:
+        GuestError: It has been started before.
+    """
+    try:
+        (job_folder / _STARTED_FILE_NAME).touch(exist_ok=False)
+    except FileExistsError:
+        raise GuestError("the guest rebooted") from None
 
 
 class _Pid1:
@@ -117,7 +134,7 @@ class _Pid1:
             status = NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE
             # Not the file name of a failed exec: it is only the last place that PATH named.
             what = job.cwd if error.filename == job.cwd else job.argv[0]
-            os.write(2, os.fsencode(f"netlab guest: {what}: {error.strerror}\n"))
+            os.write(2, os.fsencode(f"netlab guest: {what or repr(what)}: {error.strerror}\n"))
         except NetlabError as error:
             os.write(2, f"netlab guest: {error}\n".encode())
         finally:
@@ -136,7 +153,7 @@ class _Pid1:
         poller = select.poll()
         for fd, mask in masks.items():
             poller.register(fd, mask)
-        ready = dict(poller.poll(None if timeout_s is None else timeout_s * 1000.0))
+        ready = dict(poller.poll((AWAKE_S if timeout_s is None else timeout_s) * 1000.0))
         if self._deaths in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._deaths, 4096)

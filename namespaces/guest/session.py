@@ -42,6 +42,7 @@ PIPE_BUF = 4096
 
 BACKGROUND_POLL_S = 0.5
 END_GRACE_S = 10.0
+LONGEST_POLL_S = 86400.0  # poll(2) counts milliseconds in 31 bits
 
 
 class GuestSession:
@@ -189,7 +190,7 @@ class GuestSession:
             waits_s.append(max(0.0, self._deadline_s - time.monotonic()))
         if self._supervisor.fileno() < 0 or (self._may_send_input and self._in_background()):
             waits_s.append(BACKGROUND_POLL_S)
-        return min(waits_s) * 1000.0 if waits_s else None
+        return min(*waits_s, LONGEST_POLL_S) * 1000.0 if waits_s else None
 
     def _in_background(self) -> bool:
         """Whether reading the terminal would stop us: another process group has it."""
@@ -220,8 +221,8 @@ class GuestSession:
         if not data and ended:
             self._supervisor.close()  # where it was killed, this is what ends the warden
         for event in self._events.feed(data):
-            if event["event"] == "failed" and self.trouble is None:
-                self.trouble = (str(event["message"]), str(event["hint"]))
+            if event["event"] == "failed":
+                self._fail(str(event["message"]), str(event["hint"]))
             elif event["event"] == "ended":
                 self.wait_status = int(str(event["status"]))
             elif event["event"] == "done":
@@ -251,16 +252,25 @@ class GuestSession:
             self._control = None
             return
         for kind, payload in self._frames.feed(data):
-            if kind == FrameKind.READY:
+            if kind == FrameKind.READY and self.ready:  # pid 1 says so first, unless its marker is gone
+                self._fail("the guest rebooted")
+                self.end()
+            elif kind == FrameKind.READY:
                 self.ready = True
                 self._may_send_input = True
             elif kind == FrameKind.CONSUMED:
                 self._may_send_input = True
-            elif kind == FrameKind.TROUBLE and self.trouble is None:
-                self.trouble = (f"the guest could not be set up: {payload.decode('utf-8', 'replace')}", "")
+            elif kind == FrameKind.TROUBLE:
+                words = payload.decode("utf-8", "replace")
+                self._fail(words if self.ready else f"the guest could not be set up: {words}")
+                self.end()
             elif kind == FrameKind.EXIT and self.status is None:
                 self.status = frames.decode_status(payload)
                 self.end()  # all is printed and written by now; switching off would only take longer
+
+    def _fail(self, message: str, hint: str = "") -> None:
+        if self.trouble is None:
+            self.trouble = (message, hint)
 
     def _send_input(self, stdin: int) -> None:
         try:

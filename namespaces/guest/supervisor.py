@@ -33,6 +33,7 @@ from pathlib import Path
 from netlab.errors import GuestError, NetlabError
 from netlab.namespaces import syscalls
 from netlab.namespaces.guest import confinement
+from netlab.namespaces.guest.descriptor_limit import allow_descriptors
 from netlab.namespaces.guest.kernel_plan import KernelPlan, encode_event
 
 __all__ = ["main"]
@@ -55,6 +56,7 @@ def main(link_fd: int) -> None:
     if plan is None:
         return
     try:
+        allow_descriptors()
         _make_job_folder(plan)
         cpu, claim = claim_cpu(plan.cpus)
         with claim:
@@ -224,7 +226,7 @@ def _confining(step: Callable[[], None]) -> None:
         where = f" ({error.filename})" if error.filename else ""
         raise GuestError(
             f"cannot confine root's guest{where}: {error.strerror}; it could write to the whole machine",
-            hint="start it as an ordinary user (it needs no rights), or unconfined (confine=False)",
+            hint="start it as an ordinary user, who needs no rights, or with --no-confine (Python: confine=False)",
         ) from error
 
 

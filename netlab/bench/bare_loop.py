@@ -24,7 +24,7 @@ def main() -> None:
     # The rights an environment's loop asks for, and no more: the comparison is of the loops.
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, -10)
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # a lab gives each program a session of its own
         Path("/proc/self/autogroup").write_text("-10")
     late = 0
     origin = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from typing import TYPE_CHECKING
@@ -147,6 +148,9 @@ def run(
     from netlab.engine import guest_kernel
     from netlab.namespaces.guest.launcher import run_in_guest
 
+    _check_options(memory, timeout_s, cpu, writable)
+    if not command[0]:
+        raise click.BadParameter("a program's name is empty", param_hint="COMMAND")
     program = shutil.which(command[0]) or command[0]
     sys.exit(
         run_in_guest(
@@ -159,3 +163,28 @@ def run(
             confine=confine,
         )
     )
+
+
+def _check_options(memory: int, timeout_s: float | None, cpu: int | None, writable: tuple[str, ...]) -> None:
+    """Refuse what no guest can have.
+
+    Raises:
+        click.BadParameter: Names the option, the value and the rule.
+    """
+    from netlab.namespaces.guest.launcher import MIN_MEMORY_BYTES
+
+    if memory < MIN_MEMORY_BYTES:
+        raise click.BadParameter(
+            f"{memory} bytes; a guest needs {MIN_MEMORY_BYTES >> 20}MiB or more", param_hint="--memory"
+        )
+    if timeout_s is not None and timeout_s <= 0.0:
+        raise click.BadParameter(f"{timeout_s} s is not above 0", param_hint="--timeout")
+    allowed = os.sched_getaffinity(0)
+    if cpu is not None and cpu not in allowed:
+        raise click.BadParameter(
+            f"CPU {cpu} is not one this process may use ({', '.join(map(str, sorted(allowed)))})",
+            param_hint="--cpu",
+        )
+    for path in writable:
+        if os.path.realpath(path) == "/":
+            raise click.BadParameter("/ is the whole machine: name the folders needed", param_hint="--writable")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -183,3 +184,68 @@ def test_one_descriptor_can_be_all_three_streams(driver: Driver) -> None:
         program = ["sh", "-c", "cat; echo answer; echo complaint >&2"]
         assert run_in_guest(program, kernel=driver.kernel, stdin=fd, stdout=fd, stderr=fd, timeout_s=60) == 0
         assert ours.recv(100) == b"question\nanswer\ncomplaint\n"
+
+
+@pytest.mark.parametrize("before", ["", "rm -f $(dirname $TEST_SECRET)/started; "])
+def test_a_reboot_ends_the_guest(driver: Driver, before: str) -> None:
+    program = f"{before}echo once; echo 1 > /proc/sys/kernel/sysrq; echo b > /proc/sysrq-trigger; sleep 60"
+    result = driver.run("sh", "-c", program)
+    assert b"GuestError: the guest rebooted" in result.stderr
+    if not before:
+        assert result.stdout == b"once\n"
+
+
+def test_the_death_of_what_pid_1_runs_in_is_told(driver: Driver) -> None:
+    guest = driver.start("sh", "-c", "echo ready; sleep 60")
+    assert guest.stdout is not None
+    assert guest.stdout.readline() == b"ready\n"
+    kernel = descendants(guest.pid)[2]
+    stub = min(descendants(kernel))
+    os.kill(stub, signal.SIGKILL)
+    _, errors = guest.communicate(timeout=30)
+    assert b"GuestError: the guest kernel gave up: Kernel panic" in errors
+
+
+@pytest.mark.parametrize(("limit", "words"), [(12, b"raise ulimit -n"), (64, b"hard limit of descriptors is 64")])
+def test_too_few_descriptors_are_told(driver: Driver, limit: int, words: bytes) -> None:
+    # Without CAP_SYS_RESOURCE, which lets root raise the hard limit.
+    drop = ["setpriv", "--bounding-set", "-sys_resource"] if os.geteuid() == 0 else []
+    script = f'ulimit -n {limit}; exec "$@"'
+    result = subprocess.run(
+        [*drop, "sh", "-c", script, "sh", *driver.command("true")], capture_output=True, check=False, timeout=60
+    )
+    assert b"GuestError: cannot start a guest" in result.stderr
+    assert words in result.stderr
+
+
+def test_a_low_soft_limit_of_descriptors_is_raised_for_the_kernel(driver: Driver, tmp_path: Path) -> None:
+    program = "import sys; print(len([open(f'{sys.argv[1]}/{n}', 'w') for n in range(600)]))"
+    script = 'ulimit -Sn 64; exec "$@"'
+    command = driver.command("python3", "-c", program, str(tmp_path), writable=[str(tmp_path)])
+    result = subprocess.run(["sh", "-c", script, "sh", *command], capture_output=True, check=False, timeout=60)
+    assert result.stdout == b"600\n", result.stderr
+
+
+def test_a_machine_without_devices_or_proc_is_told(driver: Driver) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can hide them")
+    for hide, name in (("mount -t tmpfs none /dev", b"/dev/null"), ("umount -l /proc", b"/proc/")):
+        command = ["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh", *driver.command("true")]
+        result = subprocess.run(command, capture_output=True, check=False, timeout=60)
+        assert b"GuestError: cannot start a guest: " + name in result.stderr
+
+
+def test_a_memory_limit_that_stops_the_guest_is_named(driver: Driver) -> None:
+    command = ["sh", "-c", 'ulimit -v 800000; exec "$@"', "sh", *driver.command("true")]
+    result = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    assert b"HINT this process may have 781 MiB of memory (ulimit -v)" in result.stderr
+
+
+@pytest.mark.parametrize("limit_s", [0.0, -1.0, float("nan")])
+def test_a_time_limit_is_above_zero(driver: Driver, limit_s: float) -> None:
+    with pytest.raises(GuestError, match="time limit"):
+        run_in_guest(["true"], kernel=driver.kernel, timeout_s=limit_s)
+
+
+def test_a_time_limit_longer_than_poll_counts_is_one(driver: Driver) -> None:
+    assert run_in_guest(["true"], kernel=driver.kernel, timeout_s=3.6e13) == 0

@@ -90,8 +90,8 @@ def test_a_lab_of_an_ordinary_user_runs_in_the_guest_with_the_hosts_key(
     done = subprocess.run(command, capture_output=True, text=True, cwd=home, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["0", "600:32"]
-    assert "cannot run labs on this kernel: no rights to" in done.stderr
-    assert "running in guest kernel" in done.stderr
+    assert "no rights to" in done.stderr
+    assert "in guest kernel" in done.stderr
     assert "or sudo" in done.stderr
 
 

@@ -260,8 +260,51 @@ def test_from_toml(tmp_path: Path) -> None:
 
 def test_a_bad_profile_in_a_spec_makes_nothing(tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(SPEC + 'profile = "wifi-degarded"\n')
-    with pytest.raises(SpecError, match=r"link\[0\]\.profile: .*did you mean 'wifi-degraded'"):
+    with pytest.raises(SpecError, match=r"lab\.toml: link\[0\]\.profile: .*did you mean 'wifi-degraded'"):
         Lab.from_toml(tmp_path / "lab.toml")
+
+
+def test_a_folder_that_is_not_there_makes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "lab.toml"
+    path.write_text(SPEC)
+    with pytest.raises(SpecError, match=r"lab\.toml: hosts\.edge\.cwd: 'sub': there is no folder") as caught:
+        Lab.from_toml(path)
+    assert (caught.value.path, caught.value.key) == (str(path), "hosts.edge.cwd")
+    path.write_text('[hosts.edge]\ncommand = ["true"]\noutput = "nope/x"\n')
+    with pytest.raises(SpecError, match=r"lab\.toml: hosts\.edge\.output: 'nope/x': there is no folder"):
+        Lab.from_toml(path)
+
+
+def test_neighbours_that_programs_could_not_tell_apart() -> None:
+    with Lab() as lab:
+        for name in ("centre", "x-y", "x_y"):
+            lab.add_host(name)
+        lab.add_link("centre", "x-y")
+        lab.add_link("x-y", "x_y")
+        for ends in (("centre", "x_y"), ("x_y", "centre")):
+            with pytest.raises(SpecError, match="are both NETLAB_PEER_X_Y to its programs"):
+                lab.add_link(*ends)
+        assert list(lab.links) == ["centre-x-y", "x-y-x_y"]
+        lab.add_link("centre", "x-y", name="second")
+
+
+def test_what_is_of_the_wrong_type() -> None:
+    with pytest.raises(SpecError, match="name: 5 must be 1 to 64 letters"):
+        Lab(5)  # type: ignore[arg-type]
+    with Lab() as lab:
+        edge, agent = lab.add_host("edge"), lab.add_host("agent")
+        for name in (5, None, b"x", ["x"]):
+            with pytest.raises(SpecError, match="must be 1 to 64 letters"):
+                lab.add_host(name)  # type: ignore[arg-type]
+        for end in (None, 5, b"agent", ["agent"]):
+            with pytest.raises(SpecError, match=r"link\.ends: .* is no host"):
+                lab.add_link(edge, end)  # type: ignore[arg-type]
+        for mtu in ("1500", 1500.0, None, True):
+            with pytest.raises(SpecError, match=r"link\.mtu: .* must be a whole number, 68 \.\. 65535"):
+                lab.add_link(edge, agent, mtu=mtu)  # type: ignore[arg-type]
+        with pytest.raises(SpecError, match=r"link\.name: 5 must be"):
+            lab.add_link(edge, agent, name=5)  # type: ignore[arg-type]
+        assert (list(lab.hosts), list(lab.links)) == (["edge", "agent"], [])
 
 
 def test_a_failing_command_in_a_spec_leaves_nothing(tmp_path: Path) -> None:

@@ -128,6 +128,23 @@ def test_an_environment_of_a_megabyte(host: Host) -> None:
         ([""], {}, SpecError, "no program to start in host edge"),
         (["true", "a\0b"], {}, SpecError, "holds a null byte"),
         (["true"], {"env": {"A": "\0"}}, SpecError, "holds a null byte"),
+        ("ls", {}, SpecError, r"argv: 'ls' for a program in host edge: must be a list of texts"),
+        (b"ls", {}, SpecError, r"argv: b'ls' .* must be a list of texts"),
+        (5, {}, SpecError, r"argv: 5 .* must be a list of texts"),
+        ([b"ls"], {}, SpecError, r"argv: b'ls' .* must be text, not bytes"),
+        (["echo", 5], {}, SpecError, r"argv: 5 .* must be text, not int"),
+        (["echo", "\ud800"], {}, SpecError, r"argv: '\\ud800' .* cannot be encoded as utf-8"),
+        (["true"], {"env": {"A": 1}}, SpecError, r"env\.A: 1 .* must be text, not int"),
+        (["true"], {"env": {1: "A"}}, SpecError, r"env: 1 .* must be text, not int"),
+        (["true"], {"env": {"A=B": "1"}}, SpecError, r"env: 'A=B' .* has no '='"),
+        (["true"], {"env": {"A": "\ud800"}}, SpecError, r"env\.A: .* cannot be encoded"),
+        (["true"], {"env": ["A"]}, SpecError, r"env: \['A'\] .* must be a mapping"),
+        (["true"], {"stdin": "x"}, SpecError, r"stdin: 'x' .* must be an open descriptor"),
+        (["true"], {"stdin": -1}, SpecError, r"stdin: -1 .* must be an open descriptor"),
+        (["true"], {"stdout": 5}, SpecError, r"stdout: 5 .* must be a path"),
+        (["true"], {"stdout": "a\0"}, SpecError, r"stdout: .* holds a null byte"),
+        (["true"], {"cwd": 5}, SpecError, r"cwd: 5 .* must be a path"),
+        (["true"], {"cwd": "\ud800"}, SpecError, r"cwd: .* cannot be encoded"),
         (["true"], {"stdout": "/nowhere/out"}, LabError, "cannot write a process's output to /nowhere/out"),
     ],
 )
@@ -222,6 +239,65 @@ def test_signals_reach_the_process(host: Host) -> None:
     process.send_signal(signal.SIGUSR1)
     assert process.wait(5) == 4
     process.send_signal(signal.SIGUSR1)  # dead: nothing happens
+
+
+@pytest.mark.parametrize("number", [999, -1, 0, 65, "TERM", None, 15.0, True, 2**80])
+def test_what_is_no_signal(host: Host, number: object) -> None:
+    process = host.start(["sleep", "100"])
+    with pytest.raises(SpecError, match=r"signal_number: .* must be a signal's number, 1 \.\. 64"):
+        process.send_signal(number)  # type: ignore[arg-type]
+    assert process.poll() is None
+
+
+def test_the_keeper_outlives_requests_that_make_no_sense(lab: Lab, host: Host) -> None:
+    process = host.start(["sleep", "100"])
+    pids = lab._programs.pid_space()
+    for number in (999, -1, 2**80):
+        pids.send_signal(1, number, group=False)
+    for request in (
+        {},
+        {"do": "dance"},
+        {"do": ["start"]},
+        {"do": "start"},
+        {"do": "start", "id": 77, "session": True},
+        {"do": "signal", "id": 1},
+        {"do": "signal", "id": 1, "group": False, "signal": None},
+    ):
+        pids._send(request)
+    assert _shell(host, "true")[0] == 0
+    assert process.poll() is None
+
+
+def test_a_request_that_cannot_be_sent_is_forgotten(lab: Lab, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    assert _shell(host, "true")[0] == 0
+    before = len(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patch:
+        for surprise in (MemoryError, KeyboardInterrupt):
+
+            def fail(*_: object, surprise: type[BaseException] = surprise) -> None:
+                raise surprise
+
+            patch.setattr("netlab.namespaces.pid_space.start_request", fail)
+            with pytest.raises(surprise):
+                host.start(["true"])
+    assert len(os.listdir("/proc/self/fd")) == before
+    began = time.monotonic()
+    lab.close()
+    assert time.monotonic() - began < 5.0
+
+
+def test_a_surprise_in_the_keepers_thread_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("surprise")
+
+    monkeypatch.setattr("netlab.namespaces.pid_space.start_keeper", fail)
+    with Lab() as lab:
+        host = lab.add_host("edge")
+        with pytest.raises(ZeroDivisionError, match="surprise"):
+            host.start(["true"])
+        monkeypatch.undo()
+        assert _shell(host, "true")[0] == 0
 
 
 def test_dispositions_and_mask_are_the_default(host: Host) -> None:

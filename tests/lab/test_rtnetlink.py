@@ -157,7 +157,7 @@ def test_a_batch_goes_on_after_a_refusal_and_says_so(route: RouteSocket) -> None
         route.add_veth("a", "b")
         route.set_up(78)
         route.add_veth("a", "c")
-    assert caught.value.__notes__ == ["2 more requests of the same batch were refused"]
+    assert caught.value.__notes__[-1:] == ["2 more requests of the same batch were refused"]
     assert [link.name for link in route.links()][1:] in (["b", "a"], ["a", "b"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,12 +63,23 @@ def test_an_ordinary_user_without_a_guest_is_told_to_use_sudo_first(monkeypatch:
 
 
 def test_an_ordinary_user_with_a_guest_hears_of_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     host(monkeypatch, no_rights)
     guest_there(monkeypatch)
     told: list[str] = []
     assert engine.choose_engine("auto", told.append).elsewhere
     assert "no rights" in told[0]
-    assert "running in guest kernel 7.2.7; or sudo" in told[0]
+    assert told[0].startswith("in guest kernel 7.2.7")
+    assert told[0].endswith("; or sudo, for this kernel")
+
+
+def test_root_without_rights_is_not_told_of_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    host(monkeypatch, no_rights)
+    guest_there(monkeypatch)
+    told: list[str] = []
+    assert engine.choose_engine("auto", told.append).elsewhere
+    assert "sudo" not in told[0]
 
 
 def test_a_kernel_without_netem_and_guest_is_told_what_would_mend_it(monkeypatch: pytest.MonkeyPatch) -> None:

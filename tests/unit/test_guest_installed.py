@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from pathlib import Path
 
 import msgspec
@@ -143,3 +145,23 @@ def test_a_folders_name_says_what_is_in_it_as_the_documentation_shows() -> None:
     assert f"|- {patched}/ " in str(installed.__doc__)
     assert f"|- {plain}/ " in str(installed.__doc__)
     assert kernel_folder_name("1:7.2/../x", "2 3") == "debian-1_7.2_.._x-libc-2_3"
+
+
+@pytest.mark.parametrize("home", ["", "relative"])
+def test_a_home_that_is_no_full_path_is_not_used(monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+    monkeypatch.setenv("HOME", home)
+    monkeypatch.setenv("XDG_CACHE_HOME", home)
+    expected = Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    assert guest_cache() == expected / ".cache" / "netlab" / "guest"
+
+
+def test_a_user_without_any_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setenv("HOME", "")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    with pytest.raises(GuestError, match="no home folder") as caught:
+        guest_cache()
+    assert "XDG_CACHE_HOME" in caught.value.hint

@@ -89,3 +89,9 @@ def test_the_kernels_words_do_not_pile_up() -> None:
         log.add(b"line %06d ......................................\n" % number)
     assert log.lines[-1].startswith("line 004999")
     assert sum(map(len, log.lines)) < 66000
+
+
+def test_a_missing_disk_is_no_news() -> None:
+    log = KernelLog()
+    log.add(b"[    0.1] Failed to initialize ubd device 0 :Couldn't determine size\nreal news\n")
+    assert log.lines == ["real news"]

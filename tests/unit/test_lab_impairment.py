@@ -44,6 +44,23 @@ def test_a_schedule_begins_with_its_first_step() -> None:
     assert [forward.track.state(count).latency_ns for count in range(3)] == [100_000_000, 1_000_000, 100_000_000]
 
 
+@pytest.mark.parametrize(
+    "nothing", [LinkProfile(), LinkProfile(ordered=False), LinkProfile(law="uniform"), LinkProfile(delay_s=0)]
+)
+def test_a_profile_that_asks_for_nothing_needs_no_netem(nothing: LinkProfile) -> None:
+    assert [plan.first for plan in plan_directions(ProfilePair("p", nothing, SLOW), "x")] == [None, SLOW]
+    schedule = Schedule((Step(0.0, nothing), Step(1.0, FAST)), 2.0)
+    assert [plan.first for plan in plan_directions(schedule, "x")] == [nothing, nothing]  # it will need one
+
+
+@pytest.mark.parametrize(
+    "something", [{"limit_packets": 1000}, {"rate_bps": 1e9}, {"loss": 1e-6}, {"ecn": True}, {"delay_s": 1e-9}]
+)
+def test_a_profile_that_asks_for_something(something: dict[str, object]) -> None:
+    profile = LinkProfile(**something)  # type: ignore[arg-type]
+    assert [plan.first for plan in plan_directions(profile, "x")] == [profile, profile]
+
+
 def test_what_is_no_impairment() -> None:
     with pytest.raises(ProfileError, match="float is no impairment of a link"):
         plan_directions(0.1, "x")  # type: ignore[arg-type]
@@ -65,3 +82,6 @@ def test_profiles_of_a_spec(tmp_path: Path) -> None:
     assert caught.value.key == "link[1].profile"
     with pytest.raises(SpecError, match=r"link\[1\]\.profile: "):
         read_profiles(_spec("nowhere.toml"), tmp_path)
+    with pytest.raises(SpecError, match=r"^my/lab\.toml: link\[1\]\.profile: ") as caught:
+        read_profiles(_spec("wifi-norml"), tmp_path, "my/lab.toml")
+    assert caught.value.path == "my/lab.toml"

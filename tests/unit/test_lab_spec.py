@@ -59,6 +59,23 @@ def test_a_good_spec(tmp_path: Path) -> None:
         ("[[link]]", "[link]", "link", "must be tables", "write [[link]]"),
         ("[[link]]", '[[link]]\nends = ["agent", "edge"]\nname = "edge-agent"\n[[link]]',
          "link[1].name", "'edge-agent' is the name of an earlier link", "give one of the two"),
+        ("{ A =", "{ 'A=B' =", "hosts.edge.env", "'A=B': a variable's name is not empty and has no '='", ""),
+        ("{ A =", "{ '' =", "hosts.edge.env", "'': a variable's name is not empty", ""),
+        ('A = "b"', 'A = "\\u0000"', "hosts.edge.env.A", "holds a null byte", ""),
+        ('A = "b"', '"A\\u0000" = "b"', "hosts.edge.env", "holds a null byte", ""),
+        ("env =", 'cwd = "\\u0000"\nenv =', "hosts.edge.cwd", "holds a null byte", ""),
+        ("env =", 'output = "\\u0000"\nenv =', "hosts.edge.output", "holds a null byte", ""),
+        ('["python3", "-m", "http.server"]', "[]", "hosts.edge.command", "[]: no program", "leave command out"),
+        ('["python3", "-m", "http.server"]', '["", "x"]', "hosts.edge.command", "'' is no program", "name a program"),
+        ("profile =", f'name = "{"x" * 65}"\nprofile =', "link[0].name", "must be 1 to 64 letters", ""),
+        ("profile =", 'name = "a b"\nprofile =', "link[0].name", "'a b' must be 1 to 64 letters", ""),
+        ('["edge", "agent"]', f'["edge", "{"x" * 64}"]\n[hosts.{"x" * 64}]', "link[0].name",
+         "must be 1 to 64 letters", "give the link a name of its own"),
+        ("[hosts.agent]", "[hosts.agent]\n[hosts.x-y]\n[hosts.x_y]\n[[link]]\nends = ['x-y', 'edge']\n"
+         "[[link]]\nends = ['edge', 'x_y']", "link[1].ends",
+         "'x_y' and 'x-y', both neighbours of 'edge', are both NETLAB_PEER_X_Y", "rename one"),
+        ("env =", f"env.{'a.' * 5000}b = 1\n#", "hosts.edge.env", "dict of many levels: expected `str`", ""),
+        ("env =", f"e.{'a.' * 5000}b = 1\n#", "hosts.edge.e", "unknown key", "did you mean 'env'?"),
         ("[hosts.agent]", "[hosts.edge]", "", "is no TOML", ""),
         ("[hosts.agent]", "[hosts.agent", "", "is no TOML", ""),
     ],
@@ -89,6 +106,9 @@ def test_files_that_are_no_spec(tmp_path: Path) -> None:
         read_lab_spec(tmp_path / "lab.toml")
     with pytest.raises(SpecError):
         _read(tmp_path, "a = " + "[" * 100_000)
+    for deep in ("a = {" + "a={" * 100_000, f"link.{'a.' * 5000}a = 1", f"hosts.a.command.{'a.' * 5000}a = 1"):
+        with pytest.raises(SpecError):
+            _read(tmp_path, deep)
     with pytest.raises(SpecError, match="hosts: 4097 of them: at most 4096"):
         _read(tmp_path, "".join(f"[hosts.h{number}]\n" for number in range(4097)))
     with pytest.raises(SpecError, match="link: 16385 of them: at most 16384"):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import pytest
 from hypothesis import given
@@ -167,3 +168,16 @@ def test_it_puts_back_after_an_error_too():
     with pytest.raises(ZeroDivisionError), realtime_process():
         raise ZeroDivisionError
     assert gc.isenabled()
+
+
+def test_a_session_that_is_not_ours_is_not_favoured(monkeypatch):
+    """It would stay so if we were killed, and it is a person's shell."""
+    written = []
+    monkeypatch.setattr("netlab.envs.realtime.Path.write_text", lambda self, text: written.append(text))
+    monkeypatch.setattr("netlab.envs.realtime.os.getsid", lambda pid: os.getpid() + 1)
+    with realtime_process():
+        pass
+    assert written == []
+    monkeypatch.setattr("netlab.envs.realtime.os.getsid", lambda pid: os.getpid())
+    with realtime_process():
+        assert written == ["-10"]
