@@ -82,9 +82,7 @@ class Lab:
         self._open = False
         check_name(self.name, key="name")
         check_seed(self.seed)
-        self._builder = (
-            LabBuilder(spec, Path(spec_path).parent, os.fspath(spec_path)) if spec is not None else None
-        )
+        self._builder = LabBuilder(spec, os.fspath(spec_path)) if spec is not None else None
 
     @classmethod
     def from_toml(

@@ -24,18 +24,17 @@ class LabBuilder:
 
     Args:
         spec: Hosts, links and commands.
-        folder: What its relative paths are relative to.
-        path: The file the spec came from, for messages.
+        path: The file the spec came from: its relative paths are relative to that file's folder.
 
     Raises:
         SpecError: The spec is not one a lab can have.
     """
 
-    def __init__(self, spec: LabSpec, folder: Path, path: str = "") -> None:
+    def __init__(self, spec: LabSpec, path: str = "") -> None:
         spec.check(path)
         self._spec = spec
-        self._folder = folder
-        self._impairments = read_profiles(spec, folder, path)
+        self._folder = Path(path).parent
+        self._impairments = read_profiles(spec, self._folder, path)
         self._check_folders(path)
 
     def _check_folders(self, path: str) -> None:

@@ -269,7 +269,6 @@ def test_the_keeper_outlives_requests_that_make_no_sense(lab: Lab, host: Host) -
 
 
 def test_a_request_that_cannot_be_sent_is_forgotten(lab: Lab, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = len(os.listdir("/proc/self/fd"))
     assert _shell(host, "true")[0] == 0
     before = len(os.listdir("/proc/self/fd"))
     with monkeypatch.context() as patch:

@@ -311,5 +311,5 @@ def test_bad_mtu(lab: Lab) -> None:
     lab.add_host("edge")
     lab.add_host("agent")
     for mtu in (0, 67, 65536):
-        with pytest.raises(SpecError, match=r"link\.mtu: .*must be 68 \.\. 65535"):
+        with pytest.raises(SpecError, match=r"link\.mtu: .*must be a whole number, 68 \.\. 65535"):
             lab.add_link("edge", "agent", mtu=mtu)
