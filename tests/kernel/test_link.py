@@ -109,8 +109,15 @@ def test_directions_are_not_mixed_up(lab: Lab) -> None:
             receiver.recv(10)
             assert least_s <= time.perf_counter() - began < most_s
     reading = link.read()
-    assert reading.forward is not None and reading.back is not None
-    assert (reading.forward.latency_ns, reading.back.latency_ns) == (200_000_000, 0)
+    assert reading.forward is not None and reading.forward.latency_ns == 200_000_000
+    assert reading.back is None  # it asks for nothing
+
+
+def test_a_clean_direction_becomes_impaired_in_place(lab: Lab) -> None:
+    _, _, link = _joined(lab, "delay=0")
+    assert link.read() == (None, None)
+    link.apply(LinkProfile(delay_s=0.01))
+    assert [state and state.latency_ns for state in link.read()] == [10_000_000, 10_000_000]
 
 
 def test_one_direction_alone(lab: Lab) -> None:
