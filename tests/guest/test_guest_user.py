@@ -39,8 +39,8 @@ def nobodys_python(home: Path) -> list[str]:
     """The system's interpreter with our packages, as nobody."""
     root = Path(netlab.__file__).parents[1]
     packages = f"{root}:{sysconfig.get_path('purelib')}"
-    become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env", f"HOME={home}",
-              "--unset=XDG_CACHE_HOME", f"PYTHONPATH={packages}", SYSTEM_PYTHON]  # fmt: skip
+    become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env",
+              "--unset=XDG_CACHE_HOME", f"HOME={home}", f"PYTHONPATH={packages}", SYSTEM_PYTHON]  # fmt: skip
     usable = subprocess.run(
         [*become, "-c", "import netlab.namespaces.guest.launcher"], capture_output=True, check=False, cwd="/"
     )

@@ -242,7 +242,7 @@ def test_correlations_are_refused_with_the_reason_and_a_way_out(key, words):
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     assert "No such file" in str(refused(read_profile, tmp_path / "none.toml"))
-    assert "Is a directory" in str(refused(read_profile, tmp_path))
+    assert "not a plain file" in str(refused(read_profile, tmp_path))
     (tmp_path / "latin.toml").write_bytes(b'name = "\xe4"\n')
     assert "is not UTF-8 text (byte 8)" in str(refused(read_profile, tmp_path / "latin.toml"))
 
