@@ -1,7 +1,7 @@
 """A bare sleeping loop, run as a script of its own: the floor of any real-time loop in Python.
 
-``bare_loop.py RATE_HZ TICKS START_FILE`` waits for the file, sleeps to each deadline, prints how many ticks
-were over 2 ms late. Standard library alone, so that its start disturbs nobody.
+``bare_loop.py RATE_HZ TICKS START_FILE DELAY_S`` waits for the file and the delay, sleeps to each deadline,
+prints how many ticks were over 2 ms late. Standard library alone, so that its start disturbs nobody.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ LATE_S = 0.002
 
 def main() -> None:
     """Run the loop that the command line asks for."""
-    rate_hz, ticks, start = float(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    rate_hz, ticks, start, delay_s = float(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), float(sys.argv[4])
     while not start.exists():
         time.sleep(0.02)
+    time.sleep(delay_s)
     # The rights an environment's loop asks for, and no more: the comparison is of the loops.
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, -10)

@@ -79,15 +79,20 @@ class BareLoops:
         self._start = Path(self._folder.name) / "start"
         self._lab = Lab()
         self._outputs = [Path(self._folder.name) / f"{number}.json" for number in range(count)]
+        self._spread_s = 1.0 / rate_hz / count
         self._words = [f"{rate_hz}", f"{ticks}", str(self._start)]
         self._lock = threading.Lock()
 
     def __enter__(self) -> BareLoops:
         self._lab.open()
         host = self._lab.add_host("bare")
+        # Spread over one tick, as the labs are: both must meet the same crowd.
         self._processes = [
-            host.start([sys.executable, "-IS", bare_loop.__file__, *self._words], stdout=output)
-            for output in self._outputs
+            host.start(
+                [sys.executable, "-IS", bare_loop.__file__, *self._words, f"{self._spread_s * number}"],
+                stdout=output,
+            )
+            for number, output in enumerate(self._outputs)
         ]
         return self
 
