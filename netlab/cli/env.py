@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from netlab.cli.env_text import ProgressText, print_result, say_line
 from netlab.cli.service_command import ServiceCommand
 from netlab.cli.types import DURATION
 from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS, EnvConfig
-from netlab.errors import KernelError, SpecError
+from netlab.errors import KernelError
 
 if TYPE_CHECKING:
     from netlab.control.policy import Policy
@@ -142,6 +141,8 @@ def run(
       netlab env run CartPole-v1 --agent 192.168.1.20:7447 --key-file robot.key --episodes 5
       netlab env run --agent 127.0.0.1:7447 --actuator scheduled --horizon 3
     """  # noqa: D301
+    from netlab.documents import require_writable
+
     config = EnvConfig(require_connection=not without_agent, **options)
     config.check()
     for option, name in (
@@ -150,7 +151,7 @@ def run(
         ("--progress-file", progress_file),
     ):
         if name:
-            _check_writable(option, Path(name))
+            require_writable(option, Path(name))
     from netlab.engine import machine
     from netlab.envs.run import run_env_service
 
@@ -178,25 +179,6 @@ def _incomplete_status(stopped_by: str) -> int:
     """Return what a shell expects of a program that a signal has ended; 1 where it was none."""
     number = getattr(signal, stopped_by, None)
     return 128 + number if isinstance(number, signal.Signals) else 1
-
-
-def _check_writable(option: str, path: Path) -> None:
-    """Refuse, before anything runs, a file that could not be written after it.
-
-    Raises:
-        SpecError: Names the option.
-    """
-    hint = "name a file in a folder that is there and that you may write to"
-    if path.exists() and not path.is_file():
-        raise SpecError(f"{path} is not a plain file", key=option, hint=hint)
-    try:
-        # By doing: a read-only file system and an odd access list refuse what the modes would allow.
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-        if path.exists():
-            path.open("ab").close()
-    except OSError as error:
-        raise SpecError(f"cannot write {path}: {error.strerror}", key=option, hint=hint) from error
 
 
 def _write(output: Path, result: RunResult) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -65,7 +66,7 @@ class Target:
     has_others: bool
 
 
-class Attempt:
+class Attempt(ABC):
     """One try at a session.
 
     Args:
@@ -121,11 +122,11 @@ class Attempt:
         """Give up; the socket is closed."""
         self._socket.close()
 
+    @abstractmethod
     def _advance(self, now_s: float) -> None:
         """Do the next step before the listener has proven the key; sets ``_channel`` when it has."""
-        raise NotImplementedError
 
-    def _repeat_proof(self, now_s: float) -> None:
+    def _repeat_proof(self, now_s: float) -> None:  # noqa: B027 - a stream loses nothing
         """Send the proof again where the network may have lost it."""
 
     def _take_answer(self, received: Received) -> None:
@@ -199,7 +200,7 @@ class DatagramAttempt(Attempt):
         if self._is_port_closed and self.target.has_others:
             raise self.describe_silence(now_s - self._since_s)
 
-    def _repeat_proof(self, now_s: float) -> None:
+    def _repeat_proof(self, now_s: float) -> None:  # noqa: B027 - a stream loses nothing
         self._send_when_due(now_s)
 
     def _send_when_due(self, now_s: float) -> None:
