@@ -200,7 +200,7 @@ class DatagramAttempt(Attempt):
         if self._is_port_closed and self.target.has_others:
             raise self.describe_silence(now_s - self._since_s)
 
-    def _repeat_proof(self, now_s: float) -> None:  # noqa: B027 - a stream loses nothing
+    def _repeat_proof(self, now_s: float) -> None:
         self._send_when_due(now_s)
 
     def _send_when_due(self, now_s: float) -> None:
