@@ -1,40 +1,35 @@
-"""Link: two hosts joined through the wire namespace, where netem sits.
+"""Link: two hosts joined through the wire of their lab, each direction impaired or not.
 
 ::
 
-    host A                     wire namespace                      host B
-    eth0 ====veth==== in -> redirect -> [netem forward] out ====veth==== eth0
-    eth0 ====veth==== out [netem back] <- redirect <- in    ====veth==== eth0
+    host A eth0 ---- wire: [forward ->] ---- eth0 host B
+                     wire: [<- back   ]
 
-A packet that arrives at one end of the wire leaves at the other as it came, MAC addresses and TTL included:
-neither host can tell. netem is never on a sender's own egress, where it would distort TCP. Neighbours are
-static, IPv6 and segmentation offloads are off: nothing but the hosts' own packets spends a link's seed, and
-each draw decides over one packet.
+What carries the packets is the wire's affair; a link numbers the seeds, applies states and gives addresses.
+Neighbours are static and IPv6 is off: nothing but the hosts' own packets spends a link's seed.
 
-Must not know labs, processes or time.
+Must not know labs, processes or time, nor whether a kernel or a relay is its wire.
 """
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable
 from typing import NamedTuple
 
 from netlab.errors import KernelError, LabError, ProfileError
-from netlab.namespaces.features import KernelFeatures, require_netem
+from netlab.namespaces.change import Change
+from netlab.namespaces.impairer import Impairer
 from netlab.namespaces.kernel_objects import ROOT
 from netlab.namespaces.link_plan import PREFIX_LENGTH, EndPlan, LinkPlan
-from netlab.namespaces.namespace import Namespace
-from netlab.namespaces.netem_qdisc import NetemQdisc
 from netlab.namespaces.node import Node
-from netlab.namespaces.offload import switch_offloads_off
 from netlab.namespaces.rtnetlink import RouteSocket
+from netlab.namespaces.wire import Wire
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.seed import DIRECTIONS, Direction, link_seed
 
-__all__ = ["Link", "LinkReading", "Wire"]
+__all__ = ["Link", "LinkReading"]
 
 _PASSING_HANDLE = 0x7FF00000
 
@@ -46,63 +41,22 @@ class LinkReading(NamedTuple):
     back: QdiscState | None
 
 
-class Wire(Node):
-    """The namespace in the middle of a lab: both inner ends of every link.
-
-    Attributes:
-        qdiscs: A second socket: changes of qdiscs never wait in a batch of the other one.
-        features: Tells, once it is needed, what this kernel's netem can do.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        namespace: Namespace,
-        routes: RouteSocket,
-        qdiscs: RouteSocket,
-        features: Callable[[], KernelFeatures],
-    ) -> None:
-        super().__init__(name, namespace, routes)
-        self.qdiscs = qdiscs
-        self.features = features
-
-    @classmethod
-    def make(cls, name: str, features: Callable[[], KernelFeatures]) -> Wire:
-        """Make the wire of a lab.
-
-        Raises:
-            PrivilegeError: The caller may not make namespaces.
-            KernelError: The kernel refuses.
-        """
-
-        def open_sockets() -> tuple[RouteSocket, RouteSocket]:
-            return RouteSocket.open(), RouteSocket.open()
-
-        namespace, (routes, qdiscs) = Namespace.create_with(name, open_sockets)
-        return cls(name, namespace, routes, qdiscs, features)
-
-    def close(self) -> None:
-        """Close it; every link of the lab goes with it."""
-        self.qdiscs.close()
-        super().close()
-
-
 class Link:
     """A link between two hosts, each direction with an impairment of its own or none.
 
     Attributes:
         name: What messages and seeds call it.
         plan: Its names, numbers and addresses.
-        wire: The namespace in its middle.
-        forward: netem from the first host to the second; None as long as none was asked for.
-        back: netem from the second host to the first.
+        wire: What carries its packets.
+        forward: What happens from the first host to the second; None as long as nothing was asked for.
+        back: What happens from the second host to the first.
     """
 
     def __init__(self, name: str, plan: LinkPlan, wire: Wire, run_seed: int) -> None:
         self.name = name
         self.plan = plan
-        self.forward: NetemQdisc | None = None
-        self.back: NetemQdisc | None = None
+        self.forward: Impairer | None = None
+        self.back: Impairer | None = None
         self.wire = wire
         self._run_seed = run_seed
         # Changes so far, which number the seeds; and where that stood when play began.
@@ -132,13 +86,13 @@ class Link:
         """
         link = cls(name, plan, wire, run_seed)
         if any(asked is not None for asked in impairment):
-            require_netem(wire.features())  # before anything is made
+            wire.require_impairments()  # before anything is made
         try:
-            link._make_veths(ends, mtu)
+            wire.lay(plan, ends, mtu)
             for direction, asked in zip(DIRECTIONS, impairment, strict=True):
                 if asked is not None:
                     link.apply(asked, direction)
-            link._join()
+            wire.join(plan)
             link._give_addresses(ends)
         except BaseException as error:
             link._take_away(error)
@@ -159,18 +113,56 @@ class Link:
             LabError: A schedule is being played on this link.
             KernelError: The kernel refuses, or shows another state than asked for.
         """
+        for one, state in self.plan_states(impairment, direction):
+            self.put(one, state)
+
+    def plan_states(
+        self, impairment: LinkProfile | ProfilePair | QdiscState, direction: Direction | None = None
+    ) -> list[tuple[Direction, QdiscState]]:
+        """Return what ``apply`` would put in force, direction by direction; the seeds are used up by it.
+
+        Raises:
+            LabError: A schedule is being played on this link.
+            ProfileError: It is no impairment.
+        """
         if self._is_playing():
             hint = "Lab.stop_playing() before changing it by hand"
             raise LabError(f"link {self.name} is being played", hint=hint)
         if direction is not None and direction not in DIRECTIONS:
             raise ProfileError(f"direction = {direction!r}: must be forward or back")
+        planned: list[tuple[Direction, QdiscState]] = []
         for one in DIRECTIONS if direction is None else (direction,):
             asked = getattr(impairment, one) if isinstance(impairment, ProfilePair) else impairment
             if isinstance(asked, LinkProfile):
                 asked = asked.to_qdisc_state(self._next_seed(one))
             if not isinstance(asked, QdiscState):
                 raise ProfileError(f"{type(asked).__name__} is no state of a link: give profiles, or play it")
-            self._put(one, asked)
+            planned.append((one, asked))
+        return planned
+
+    def plan_restart(self) -> list[Change]:
+        """Return what puts each direction in its state afresh; the seeds are used up by it."""
+        changes = []
+        for direction in DIRECTIONS:
+            impairer = self.qdisc(direction)
+            if impairer is not None and impairer.asked is not None and impairer.asked.seed is not None:
+                seed = self._next_seed(direction)
+                changes.append(Change(impairer, impairer.asked.replace(seed=seed)))
+        return changes
+
+    def put(self, direction: Direction, state: QdiscState) -> None:
+        """Put one direction in a state and prove it; the first time its impairment is made.
+
+        Raises:
+            FeatureMissing: Links cannot be impaired here.
+            KernelError: The kernel refuses, or shows another state.
+        """
+        impairer = self.qdisc(direction)
+        if impairer is not None:
+            impairer.apply(state)
+            return
+        self.wire.require_impairments()
+        setattr(self, direction, self.wire.impair(self.plan, direction, state))
 
     def read(self) -> LinkReading:
         """Return what the kernel shows now.
@@ -180,7 +172,7 @@ class Link:
         """
         return LinkReading(*(qdisc.read() if qdisc else None for qdisc in (self.forward, self.back)))
 
-    def qdisc(self, direction: Direction) -> NetemQdisc | None:
+    def qdisc(self, direction: Direction) -> Impairer | None:
         """Return the netem of one direction; None where there is none."""
         return self.forward if direction == "forward" else self.back
 
@@ -190,7 +182,7 @@ class Link:
         states = [qdisc.asked for qdisc in (self.forward, self.back) if qdisc is not None]
         if not states:
             return True
-        return self.wire.features().seed and all(state is not None and state.seed is not None for state in states)
+        return self.wire.seeded and all(state is not None and state.seed is not None for state in states)
 
     def begin_play(self, is_playing: Callable[[], bool]) -> None:
         """Leave the link to a Player; nobody else changes it as long as ``is_playing`` tells so."""
@@ -216,51 +208,12 @@ class Link:
         self._changes[direction] += 1
         return link_seed(self._run_seed, self.name, direction, number)
 
-    def _put(self, direction: Direction, state: QdiscState) -> None:
-        qdisc = self.qdisc(direction)
-        if qdisc is not None:
-            qdisc.apply(state)
-            return
-        require_netem(self.wire.features())
-        # Forward leaves the wire towards the second host, so it sits on the end that faces it.
-        end = self.plan.second if direction == "forward" else self.plan.first
-        qdisc = NetemQdisc(self.wire.qdiscs, end.wire_index, features=self.wire.features())
-        qdisc.add(state)
-        setattr(self, direction, qdisc)
-
-    def _make_veths(self, ends: tuple[Node, Node], mtu: int) -> None:
-        routes = self.wire.routes
-        sides = list(zip((self.plan.first, self.plan.second), ends, strict=True))
-        with routes.batch():
-            for end, host in sides:
-                routes.add_veth(
-                    end.wire_interface, end.interface, peer_netns_fd=host.namespace.fd,
-                    index=end.wire_index, peer_index=end.index, mac=end.wire_mac, peer_mac=end.mac,
-                    mtu=mtu, gso_max_segs=1,
-                )  # fmt: skip
-        for end, host in sides:
-            switch_offloads_off(host.routes, end.interface)
-            switch_offloads_off(routes, end.wire_interface)
-            host.routes.set_up(end.index)
-
     def _take_away(self, first: BaseException) -> None:
-        """Delete what there is of a link that could not be made; its qdiscs and addresses go with it."""
-        for end in (self.plan.first, self.plan.second):
-            try:
-                self.wire.routes.delete_link(end.wire_index)
-            except KernelError as error:
-                if error.errno != errno.ENODEV:
-                    first.add_note(f"and then, taking link {self.name} away: {error}")
-
-    def _join(self) -> None:
-        routes = self.wire.routes
-        first, second = self.plan.first.wire_index, self.plan.second.wire_index
-        with routes.batch():
-            routes.redirect(first, second)
-            routes.redirect(second, first)
-            # Last: netem is there and the way is open before any packet can come.
-            routes.set_up(first)
-            routes.set_up(second)
+        """Take away what there is of a link that could not be made."""
+        try:
+            self.wire.take_away(self.plan)
+        except KernelError as error:
+            first.add_note(f"and then, taking link {self.name} away: {error}")
 
     def _give_addresses(self, ends: tuple[Node, Node]) -> None:
         first, second = self.plan.first, self.plan.second

@@ -4,6 +4,7 @@
 
     apply(state)       encode in full -> change -> read -> decode -> compare -> ok | error naming fields
     apply_fast(state)  patch the bytes of the last change -> send -> acknowledgement
+    stage(state)       patch them; whoever sends them, with those of others, says how it went: settle()
 
 Owns what the kernel does not tell: which tables the qdisc holds. Knows the socket and the codec, no link.
 """
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import struct
-from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -31,20 +31,18 @@ from netlab.namespaces.netem_codec import (
     encode_netem,
 )
 from netlab.namespaces.netem_compare import compare_netem
-from netlab.traces.qdisc_state import QdiscState, SlotState
+from netlab.namespaces.netem_tables import without_stale_tables
+from netlab.traces.qdisc_state import QdiscState
 
 if TYPE_CHECKING:
     from netlab.namespaces.features import KernelFeatures
     from netlab.namespaces.prebuilt_request import PrebuiltRequest
     from netlab.namespaces.rtnetlink import RouteSocket
 
-__all__ = ["DEFAULT_HANDLE", "NetemQdisc", "linear_table"]
+__all__ = ["DEFAULT_HANDLE", "NetemQdisc"]
 
 DEFAULT_HANDLE = 0x10000
 """``1:``, as tc would write it."""
-
-_LINEAR_ENTRIES = 4096
-_TABLE_SCALE = 8192
 
 _read_hot = attrgetter(
     "latency_ns", "jitter_ns", "limit_packets", "loss", "duplicate", "gap", "rate_bytes_per_s", "seed"
@@ -59,7 +57,8 @@ _read_cold = attrgetter(
 class NetemQdisc:
     """A netem qdisc at the root of an interface (or under another parent).
 
-    One thread at a time uses it. Inside ``socket.batch()`` only ``add(state, verify=False)``.
+    One thread at a time changes it; another may ``verify`` it meanwhile, through a socket of its own. Inside
+    ``socket.batch()`` only ``add(state, verify=False)``.
 
     Args:
         socket: Socket in the interface's namespace; stays the caller's to close.
@@ -67,6 +66,7 @@ class NetemQdisc:
         handle: The qdisc's handle; stays the same for its life, since a new one would drop its packets.
         parent: Where it sits.
         features: What this kernel can do, for the comparison; None for everything.
+        readings: Socket to read by, in the same namespace; ``socket`` unless given.
     """
 
     def __init__(
@@ -76,12 +76,16 @@ class NetemQdisc:
         handle: int = DEFAULT_HANDLE,
         parent: int = ROOT,
         features: KernelFeatures | None = None,
+        readings: RouteSocket | None = None,
     ) -> None:
         self.ifindex = ifindex
         self.handle = handle
         self._socket = socket
+        self._readings = readings or socket
         self._parent = parent
         self._features = features
+        # Even while the kernel holds what ``_sent`` says, odd while a change is on its way.
+        self._revision = 0
         self._forget()
 
     def _forget(self) -> None:
@@ -92,6 +96,7 @@ class NetemQdisc:
         self._options_at = 0
         # The cold fields that the prebuilt message holds; None when it holds no message fit for patching.
         self._cold: tuple[object, ...] | None = None
+        self._staged: tuple[QdiscState, tuple[object, ...] | None] | None = None
 
     @property
     def asked(self) -> QdiscState | None:
@@ -128,10 +133,15 @@ class NetemQdisc:
         Raises:
             KernelError: The kernel refuses, or shows another state afterwards.
         """
-        sent = self._without_stale_tables(state)
+        sent = without_stale_tables(state, self._delay_table, self._slot_table)
+        options = encode_netem(sent)
         self._cold = None
-        self._change(encode_netem(sent))
-        self._remember(sent)
+        self._revision += 1
+        try:
+            self._socket.qdisc_change(self.ifindex, self.handle, self._parent, "netem", options)
+            self._remember(sent)
+        finally:
+            self._revision += 1
         self.verify()
 
     def apply_fast(self, state: QdiscState) -> None:
@@ -143,10 +153,23 @@ class NetemQdisc:
         Raises:
             KernelError: The kernel refuses.
         """
+        request = self.stage(state)
+        accepted = False
+        try:
+            request.send()
+            accepted = True
+        finally:
+            self.settle(accepted)
+
+    def stage(self, state: QdiscState) -> PrebuiltRequest:
+        """Return the message that puts the qdisc in this state; once it is answered, ``settle`` must be called.
+
+        Args:
+            state: As for ``apply_fast``.
+        """
         request = self._request
         if request is None or _read_cold(state) != self._cold:
-            self._apply_rebuilt(state)
-            return
+            return self._stage_rebuilt(state)
         latency_ns, jitter_ns, limit, loss, duplicate, gap, rate, seed = _read_hot(state)
         try:
             HOT.pack_into(
@@ -156,10 +179,24 @@ class NetemQdisc:
                 H_RATE64, rate, H_RATE, rate if rate < U32_MAX else U32_MAX,
             )  # fmt: skip
         except struct.error:  # no seed, or a delay beyond the old field: laid out the long way
-            self._apply_rebuilt(state)
-            return
-        request.send()
-        self._sent = state
+            return self._stage_rebuilt(state)
+        self._staged = (state, self._cold)
+        self._revision += 1
+        return request
+
+    def settle(self, accepted: bool) -> None:
+        """Take note of the kernel's answer to what was staged.
+
+        Args:
+            accepted: Whether the kernel has taken it.
+        """
+        if accepted and self._staged is not None:
+            sent, self._cold = self._staged
+            self._remember(sent)
+        elif not accepted:
+            self._cold = None  # its bytes are those of a state that is not in force
+        self._staged = None
+        self._revision += 1
 
     def read(self) -> QdiscState:
         """Return the state the kernel shows now; it never shows tables.
@@ -175,20 +212,26 @@ class NetemQdisc:
         Raises:
             KernelError: The qdisc is gone, or is no netem.
         """
-        entry = self._socket.qdisc_read(self.ifindex, self.handle, self._parent)
+        entry = self._readings.qdisc_read(self.ifindex, self.handle, self._parent)
         if entry.kind != "netem":
             raise KernelError(f"read the netem qdisc of interface {self.ifindex}", 0, f"it is a {entry.kind}")
         return entry
 
-    def verify(self) -> None:
+    def verify(self) -> bool:
         """Check that the kernel shows the state last sent.
+
+        Returns:
+            False where another thread was changing it meanwhile: then nothing can be said.
 
         Raises:
             KernelError: It shows another; names each field.
         """
-        if self._sent is None:
+        revision, sent = self._revision, self._sent
+        if sent is None:
             raise KernelError(f"verify the netem qdisc of interface {self.ifindex}", 0, "nothing was sent yet")
-        differences = compare_netem(self._sent, self.read(), self._features)
+        differences = compare_netem(sent, self.read(), self._features)
+        if revision % 2 or revision != self._revision:
+            return False
         if differences:
             raise KernelError(
                 f"put the netem qdisc of interface {self.ifindex} in the state asked for",
@@ -196,35 +239,33 @@ class NetemQdisc:
                 "; ".join(differences),
                 "did another program change it? else this kernel lacks a feature: netlab doctor",
             )
+        return True
 
     def delete(self) -> None:
         """Delete the qdisc and the packets in it."""
         self._socket.qdisc_delete(self.ifindex, self.handle, self._parent)
         self._forget()
 
-    def _apply_rebuilt(self, state: QdiscState) -> None:
-        """Send a change whose layout differs from the last one's; tables only where they are new."""
-        sent = self._without_stale_tables(state)
+    def _stage_rebuilt(self, state: QdiscState) -> PrebuiltRequest:
+        """Stage a change whose layout differs from the last one's; tables only where they are new."""
+        sent = without_stale_tables(state, self._delay_table, self._slot_table)
         carried = sent
         if sent.delay_table is not None and sent.delay_table == self._delay_table:
             carried = carried.replace(delay_table=None)
         if sent.slot_table is not None and sent.slot_table == self._slot_table:
             carried = carried.replace(slot_table=None)
-        self._cold = None
-        options = encode_netem(carried)
         has_tables = carried.delay_table is not None or carried.slot_table is not None
-        if has_tables:
-            self._change(options)
-        else:
-            self._load(options)
-        self._remember(sent)
+        request = self._load(encode_netem(carried))
+        self._cold = None
         # Not to be patched: a message without a seed has no room for one; one that carries tables would send
         # them each time; one whose slot stands for another's spacing is not what the next state asks for.
-        if carried.seed is not None and not has_tables and sent.slot is state.slot:
-            self._cold = _read_cold(state)
+        is_patchable = carried.seed is not None and not has_tables and sent.slot is state.slot
+        self._staged = (sent, _read_cold(state) if is_patchable else None)
+        self._revision += 1
+        return request
 
-    def _load(self, options: bytes) -> None:
-        """Put options in the prebuilt message and send it; a new message where the size differs."""
+    def _load(self, options: bytes) -> PrebuiltRequest:
+        """Return the prebuilt message with these options in it; a new one where the size differs."""
         request = self._request
         if request is None or len(request.message) != self._options_at + len(options):
             request, self._options_at = self._socket.qdisc_prebuilt_change(
@@ -232,10 +273,7 @@ class NetemQdisc:
             )
             self._request = request
         request.message[self._options_at :] = options
-        request.send()
-
-    def _change(self, options: bytes) -> None:
-        self._socket.qdisc_change(self.ifindex, self.handle, self._parent, "netem", options)
+        return request
 
     def _remember(self, sent: QdiscState) -> None:
         self._sent = sent
@@ -243,31 +281,3 @@ class NetemQdisc:
             self._delay_table = sent.delay_table
         if sent.slot_table is not None:
             self._slot_table = sent.slot_table
-
-    def _without_stale_tables(self, state: QdiscState) -> QdiscState:
-        """Return the state with a linear table wherever no table is asked for but the kernel holds one.
-
-        No attribute removes a table. A linear one gives the same uniform law, and the dump shows the same.
-        """
-        if state.delay_table is None and self._delay_table is not None:
-            state = state.replace(delay_table=linear_table())
-        slot = state.slot
-        if slot is not None and state.slot_table is None and self._slot_table is not None:
-            # With a table the kernel spaces slots by dist_* alone, so min .. max is said in those terms.
-            spaced = SlotState(
-                min_delay_ns=slot.min_delay_ns,
-                max_delay_ns=slot.max_delay_ns,
-                max_packets=slot.max_packets,
-                max_bytes=slot.max_bytes,
-                dist_delay_ns=(slot.min_delay_ns + slot.max_delay_ns) // 2,
-                dist_jitter_ns=(slot.max_delay_ns - slot.min_delay_ns) // 2,
-            )
-            state = state.replace(slot=spaced, slot_table=linear_table())
-        return state
-
-
-@lru_cache(maxsize=1)
-def linear_table() -> tuple[int, ...]:
-    """Return the table of the uniform law: 4096 equal steps from -1 to 1, on the kernel's scale of 8192."""
-    step = _TABLE_SCALE // _LINEAR_ENTRIES
-    return tuple((2 * entry + 1 - _LINEAR_ENTRIES) * step for entry in range(_LINEAR_ENTRIES))

@@ -43,7 +43,7 @@ class PlayerCounts(Struct, frozen=True, kw_only=True):
         applied: Steps put in force.
         superseded: Steps whose successor was due before they were applied.
         failed: Steps the kernel refused.
-        verified: Read-backs that showed the state asked for.
+        verified: Read-backs that showed the state asked for; the log itself knows of none.
         late_max_s: Greatest time from asked to acknowledged.
         late_mean_s: Mean of that time.
     """
@@ -65,7 +65,7 @@ class PlayLog:
 
     def __init__(self, steps: int = DEFAULT_LOG_STEPS) -> None:
         self._steps: deque[PlayedStep] = deque(maxlen=steps)
-        self._applied = self._superseded = self._failed = self._verified = 0
+        self._applied = self._superseded = self._failed = 0
         self._late_max_s = self._late_sum_s = 0.0
 
     @property
@@ -80,7 +80,6 @@ class PlayLog:
             applied=self._applied,
             superseded=self._superseded,
             failed=self._failed,
-            verified=self._verified,
             late_max_s=self._late_max_s,
             late_mean_s=self._late_sum_s / self._applied if self._applied else 0.0,
         )
@@ -102,10 +101,6 @@ class PlayLog:
         """Note that the kernel refused a state."""
         self._failed += 1
         self._note(cue, None, "failed", error)
-
-    def note_verified(self) -> None:
-        """Note that a read-back showed what was asked for."""
-        self._verified += 1
 
     def _note(self, cue: Cue, applied_s: float | None, outcome: Outcome, error: str = "") -> None:
         self._steps.append(

@@ -2,82 +2,78 @@
 
 ::
 
-    Timeline.due(now) --newest of each track--> NetemQdisc.apply_fast --> PlayedStep(asked, applied)
-                      `-superseded------------> PlayedStep(asked, -)       nothing is left out silently
-    with time to spare, and at the end: NetemQdisc.verify
+    Timeline.due(now) --newest of each track--> Wire.change_together --> PlayedStep(asked, applied)
+                      `-superseded------------> PlayedStep(asked, -)      nothing is left out silently
+    beside it, with time to spare, and at the end: Verifier
 
 A late step is applied late, or, when its successor is due as well, logged as superseded. Deadlines are
-counted from one start, so lateness never adds up. Both directions of a link change on the same deadline, one
-right after the other. Time and kernel are handed in: the tests jump.
+counted from one start, so lateness never adds up. What is due on one deadline, both directions of a link or
+many links, goes to the kernel in one message. Time and kernel are handed in: the tests jump.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
+import msgspec
 from msgspec import Struct
 
 from netlab.errors import KernelError, LabError
+from netlab.namespaces.change import Change, Refusals, change_one_by_one
+from netlab.namespaces.impairer import Impairer
 from netlab.namespaces.play_log import DEFAULT_LOG_STEPS, PlayedStep, PlayerCounts, PlayLog
 from netlab.namespaces.player_clock import InterruptibleClock, PlayerClock
 from netlab.namespaces.syscalls import set_timer_slack
 from netlab.namespaces.timeline import Cue, Timeline, Track
-from netlab.traces.qdisc_state import QdiscState
+from netlab.namespaces.verifier import Verifier
 
-__all__ = ["Played", "PlayedQdisc", "Player"]
+__all__ = ["Played", "Player"]
 
-_VERIFY_EVERY_S = 1.0
-# A read-back takes about 0.3 ms in a guest kernel.
-_VERIFY_SLACK_S = 0.02
-
-
-class PlayedQdisc(Protocol):
-    """What the Player needs of a NetemQdisc."""
-
-    def apply_fast(self, state: QdiscState) -> None:
-        """Put a state in force; raise KernelError where the kernel refuses."""
-        ...
-
-    def verify(self) -> None:
-        """Raise KernelError where the kernel shows another state than the last one sent."""
-        ...
+ChangeTogether = Callable[[Sequence[Change]], Refusals]
 
 
 class Played(Struct, frozen=True):
-    """A track and the qdisc it is played on."""
+    """A track and the direction of a link it is played on."""
 
     track: Track
-    qdisc: PlayedQdisc
+    impairer: Impairer
 
 
 class Player:
-    """Plays tracks, each on its qdisc, in a thread of its own.
+    """Plays tracks, each on its direction of a link, in a thread of its own.
 
     Args:
-        played: Tracks and qdiscs; those of one link belong together in one Player.
+        played: Tracks and directions; those of one lab belong together in one Player.
+        change_together: How what is due on one deadline is put in force: the wire's; one by one unless given.
         clock: Where time comes from.
         log_steps: How many of the newest steps the log keeps.
     """
 
     def __init__(
-        self, played: Sequence[Played], clock: PlayerClock | None = None, log_steps: int = DEFAULT_LOG_STEPS
+        self,
+        played: Sequence[Played],
+        change_together: ChangeTogether = change_one_by_one,
+        clock: PlayerClock | None = None,
+        log_steps: int = DEFAULT_LOG_STEPS,
     ) -> None:
         self._played = tuple(played)
-        self._qdiscs = {one.track.name: one.qdisc for one in self._played}
-        if len(self._qdiscs) != len(self._played):
+        self._change_together = change_together
+        self._impairers = {one.track.name: one.impairer for one in self._played}
+        if len(self._impairers) != len(self._played):
             raise LabError("two tracks of one name in a player", hint="name them by link and direction")
         self._timeline = Timeline([one.track for one in self._played])
         self._clock: PlayerClock = clock or InterruptibleClock()
         self._log = PlayLog(log_steps)
         self._start_s = 0.0
-        self._verified_s = 0.0
-        self._unverified: dict[str, PlayedQdisc] = {}
+        self._next_s: float | None = 0.0
+        self._verifier = Verifier()
         self._problem: BaseException | None = None
         self._interrupt = threading.Event()
         self._thread: threading.Thread | None = None
+        self._reading: threading.Thread | None = None
 
     @property
     def log(self) -> list[PlayedStep]:
@@ -87,7 +83,7 @@ class Player:
     @property
     def counts(self) -> PlayerCounts:
         """What has been played so far."""
-        return self._log.counts
+        return msgspec.structs.replace(self._log.counts, verified=self._verifier.verified)
 
     @property
     def duration_s(self) -> float:
@@ -104,6 +100,8 @@ class Player:
             raise LabError("this player has been started already", hint="make a new one")
         self._thread = threading.Thread(target=self._play_in_thread, name="netlab-player", daemon=True)
         self._thread.start()
+        self._reading = threading.Thread(target=self._read_back, name="netlab-read-back", daemon=True)
+        self._reading.start()
 
     def is_playing(self) -> bool:
         """Tell whether it still changes qdiscs: it has been started, and neither ended nor been stopped."""
@@ -123,8 +121,9 @@ class Player:
             KernelError: The first refusal or difference.
             BaseException: What else ended it.
         """
-        if self._problem is not None:
-            raise self._problem
+        problem = self._problem or self._verifier.problem
+        if problem is not None:
+            raise problem
 
     def stop(self) -> None:
         """Stop; the links stay as they are. Then read back what was applied last.
@@ -133,9 +132,10 @@ class Player:
             KernelError: The first refusal or difference there has been.
         """
         self._interrupt.set()
-        if self._thread is not None:
-            self._thread.join()
-        self._verify()
+        for thread in (self._thread, self._reading):
+            if thread is not None:
+                thread.join()
+        self._verifier.finish()
         self.check()
 
     def __enter__(self) -> Self:
@@ -151,9 +151,8 @@ class Player:
         """Play to the end or the interrupt, in the calling thread."""
         self._start_s = self._clock.now_s()
         while not self._interrupt.is_set():
-            next_s = self._timeline.next_s()
+            next_s = self._next_s = self._timeline.next_s()
             self._timeline.prepare()
-            self._verify_where_idle(next_s)
             if next_s is None:
                 self._clock.wait_until(self._start_s + self._timeline.end_s, self._interrupt)
                 break
@@ -165,10 +164,20 @@ class Player:
     def _play_due(self, now_s: float) -> None:
         """Apply what is due by now and log it."""
         due = self._timeline.due(now_s)
-        for cue in due.cues:
-            self._apply(cue)
+        refusals = self._change_together([Change(self._impairers[cue.track.name], cue.state) for cue in due.cues])
+        applied_s = self._now_s()
+        for cue, refusal in zip(due.cues, refusals, strict=True):
+            self._note(cue, applied_s, refusal)
         for cue in due.superseded:
             self._log.note_superseded(cue)
+
+    def _note(self, cue: Cue, applied_s: float, refusal: KernelError | None) -> None:
+        if refusal is not None:
+            self._problem = self._problem or refusal
+            self._log.note_failed(cue, str(refusal))
+            return
+        self._log.note_applied(cue, applied_s)
+        self._verifier.note(cue.track.name, self._impairers[cue.track.name])
 
     def _play_in_thread(self) -> None:
         try:
@@ -177,33 +186,12 @@ class Player:
         except BaseException as error:  # for check(), in the thread that asks
             self._problem = self._problem or error
 
+    def _read_back(self) -> None:
+        """Verify beside the thread that plays, until told to stop or play is over and all is read back."""
+        wait_s = 0.0
+        while not self._interrupt.wait(wait_s):
+            next_s = self._next_s
+            wait_s = self._verifier.turn(self._now_s(), next_s)
+
     def _now_s(self) -> float:
         return self._clock.now_s() - self._start_s
-
-    def _apply(self, cue: Cue) -> None:
-        qdisc = self._qdiscs[cue.track.name]
-        try:
-            qdisc.apply_fast(cue.state)
-        except KernelError as error:
-            self._problem = self._problem or error
-            self._log.note_failed(cue, str(error))
-            return
-        self._log.note_applied(cue, self._now_s())
-        self._unverified[cue.track.name] = qdisc
-
-    def _verify_where_idle(self, next_s: float | None) -> None:
-        """Read back now and then, only where it cannot make the next step late."""
-        now_s = self._now_s()
-        idle = next_s is None or next_s - now_s >= _VERIFY_SLACK_S * max(1, len(self._unverified))
-        if self._unverified and idle and now_s - self._verified_s >= _VERIFY_EVERY_S:
-            self._verify()
-            self._verified_s = now_s
-
-    def _verify(self) -> None:
-        unverified, self._unverified = self._unverified, {}
-        for qdisc in unverified.values():
-            try:
-                qdisc.verify()
-                self._log.note_verified()
-            except KernelError as error:
-                self._problem = self._problem or error

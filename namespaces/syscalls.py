@@ -15,6 +15,7 @@ __all__ = [
     "CLONE_NEWNET",
     "CLONE_NEWNS",
     "CLONE_NEWPID",
+    "CLONE_NEWUSER",
     "MNT_DETACH",
     "MS_BIND",
     "MS_NODEV",
@@ -31,11 +32,14 @@ __all__ = [
     "set_subreaper",
     "set_timer_slack",
     "setns",
+    "timerfd_create",
+    "timerfd_settime",
     "umount",
     "unshare",
 ]
 
 CLONE_NEWNS = 0x00020000
+CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
@@ -53,6 +57,10 @@ MNT_DETACH = 2
 _PR_SET_PDEATHSIG = 1
 _PR_SET_TIMERSLACK = 29
 _PR_SET_CHILD_SUBREAPER = 36
+
+# <sys/timerfd.h>
+_CLOCK_MONOTONIC = 1
+_TFD_TIMER_ABSTIME = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -135,6 +143,27 @@ def set_timer_slack(slack_ns: int) -> None:
     Unless set it is 50,000 ns.
     """
     prctl(_PR_SET_TIMERSLACK, slack_ns)
+
+
+def timerfd_create() -> int:
+    """Return a timer on the monotonic clock: a descriptor that is readable once it has rung.
+
+    Raises:
+        OSError: No descriptor is left.
+    """
+    fd = int(_libc.timerfd_create(ctypes.c_int(_CLOCK_MONOTONIC), ctypes.c_int(os.O_CLOEXEC | os.O_NONBLOCK)))
+    _check(fd)
+    return fd
+
+
+def timerfd_settime(fd: int, at_ns: int) -> None:
+    """Have a timer ring once at a moment of the monotonic clock, at once where it is past; 0 for never.
+
+    Raises:
+        OSError: It is no timer.
+    """
+    spec = (ctypes.c_long * 4)(0, 0, at_ns // 1_000_000_000, at_ns % 1_000_000_000)
+    _check(_libc.timerfd_settime(ctypes.c_int(fd), ctypes.c_int(_TFD_TIMER_ABSTIME), spec, None))
 
 
 def _check(result: int, path: str | None = None) -> None:

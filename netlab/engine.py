@@ -1,11 +1,13 @@
-"""Engine: which kernel a command runs on, and why.
+"""Engine: what a command's labs run on, and by which clock; chosen once, when the command begins.
 
-Roof: composes ``namespaces`` (what this kernel can do) and ``namespaces.guest`` (a kernel of our own).
+Roof: composes ``host_survey`` (what this kernel can do) and ``namespaces.guest`` (a kernel of our own).
 
 ::
 
-    choose_engine("auto") -> HostEngine   this kernel has netem and we may use it
-                          `-> GuestEngine  else: the same command runs again inside a guest kernel
+    choose_engine -> HostEngine    this kernel's netem                     wiring: KernelWiring
+                  |> RelayEngine   a relay process with TAPs               wiring: RelayWiring
+                  `> GuestEngine   the same command again in a guest kernel, where it finds a HostEngine:
+                                   in real time, or in virtual time
 """
 
 from __future__ import annotations
@@ -14,13 +16,17 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
-from netlab.errors import FeatureMissing, GuestError, KernelError, PrivilegeError
+from netlab.clock_name import REAL, VIRTUAL, clock_name, in_virtual_time
+from netlab.errors import FeatureMissing, GuestError, KernelError, PrivilegeError, SpecError
+from netlab.host_survey import HostSurvey, host_netem_problem, host_problem, survey_host
+from netlab.machine import ENGINE_VARIABLE, inside_guest
 
 if TYPE_CHECKING:
+    from netlab.namespaces.guest.guest_clock import GuestClock
     from netlab.namespaces.guest.installed import GuestKernel
+    from netlab.namespaces.wire import Wiring
     from netlab.wire.key import Key
 
 __all__ = [
@@ -28,14 +34,15 @@ __all__ = [
     "Engine",
     "GuestEngine",
     "HostEngine",
+    "RelayEngine",
     "choose_engine",
     "guest_kernel",
     "host_netem_problem",
     "host_problem",
     "inside_guest",
     "lab_key",
-    "machine",
     "no_kernel",
+    "virtual_engine",
 ]
 
 LAB_KEY_VARIABLE = "NETLAB_LAB_KEY"
@@ -44,61 +51,116 @@ LAB_KEY_VARIABLE = "NETLAB_LAB_KEY"
 Say = Callable[[str], None]
 
 
-class Engine(Protocol):
-    """A kernel that a command can run on.
+class HostEngine:
+    """The netem of the kernel we run on: the machine's own, or the guest's once we are inside.
 
-    Attributes:
-        elsewhere: True when the command must be run again over there.
-        reason: Why this one, in a sentence.
+    Args:
+        reason: Where labs run, in words that follow "labs run".
+        rootless: Whether labs need a user namespace of ours.
     """
 
-    elsewhere: bool
-    reason: str
+    elsewhere: ClassVar[bool] = False
 
-    def rerun(self, arguments: Sequence[str], *, reads_stdin: bool) -> int:
-        """Run ``netlab ARGUMENTS`` there, with our stdin if it reads that; return its exit status."""
-        ...
-
-
-class HostEngine:
-    """The kernel we already run on."""
-
-    elsewhere = False
-
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, rootless: bool = False) -> None:
         self.reason = reason
+        self.name = "guest" if inside_guest() else "host"
+        self.clock = clock_name()
+        self.rootless = rootless
 
-    def rerun(self, arguments: Sequence[str], *, reads_stdin: bool) -> int:
-        """Never called: the command already runs where it should."""
-        raise AssertionError("a command on the host's kernel is not run again")
+    @property
+    def wiring(self) -> Wiring:
+        """What carries the packets of labs."""
+        from netlab.namespaces.kernel_wire import KernelWiring
+
+        return KernelWiring()
+
+    def begin(self) -> None:
+        """Make this process ready for labs; once, before anything heavy is imported.
+
+        Raises:
+            PrivilegeError: They need a user namespace, and the system does not let us have it.
+        """
+        os.environ.pop(ENGINE_VARIABLE, None)
+        _begin(self.rootless)
+
+
+class RelayEngine:
+    """A relay process on the kernel we run on: labs without netem.
+
+    Args:
+        reason: Where labs run, in words that follow "labs run".
+        rootless: Whether labs need a user namespace of ours.
+    """
+
+    elsewhere: ClassVar[bool] = False
+    name: ClassVar[str] = "relay"
+
+    def __init__(self, reason: str, *, rootless: bool = False) -> None:
+        self.reason = reason
+        self.clock = clock_name()
+        self.rootless = rootless
+
+    @property
+    def wiring(self) -> Wiring:
+        """What carries the packets of labs."""
+        from netlab.namespaces.relay.wiring import RelayWiring
+
+        return RelayWiring()
+
+    def begin(self) -> None:
+        """Make this process ready for labs; its programs learn by what their packets travel.
+
+        Raises:
+            PrivilegeError: They need a user namespace, and the system does not let us have it.
+        """
+        os.environ[ENGINE_VARIABLE] = self.name
+        _begin(self.rootless)
 
 
 class GuestEngine:
-    """A guest kernel, in which the same command runs again."""
+    """A guest kernel, in which the same command runs again.
 
-    elsewhere = True
+    Args:
+        kernel: The kernel.
+        reason: Why it.
+        clock: What the guest's time is; the machine's unless given.
+    """
 
-    def __init__(self, kernel: GuestKernel, reason: str) -> None:
+    elsewhere: ClassVar[bool] = True
+    name: ClassVar[str] = "guest"
+
+    def __init__(self, kernel: GuestKernel, reason: str, clock: GuestClock | None = None) -> None:
         self.kernel = kernel
         self.reason = reason
+        self.clock = REAL if clock is None else VIRTUAL
+        self._guest_clock = clock
 
-    def rerun(self, arguments: Sequence[str], *, reads_stdin: bool) -> int:
-        """Run ``netlab ARGUMENTS`` in the guest; return its exit status."""
+    def rerun(self, arguments: Sequence[str], *, stdin: int | None = None, stdout: int = 1) -> int:
+        """Run ``netlab ARGUMENTS`` in the guest; return its exit status.
+
+        Args:
+            arguments: As they were given to us: inside, ``choose_engine`` sees where it is and stays there.
+            stdin: Descriptor its input comes from; None for none.
+            stdout: Descriptor its output goes to.
+
+        Raises:
+            GuestError: The guest cannot be started, or has died.
+        """
+        from netlab.namespaces.guest.guest_clock import RealClock
         from netlab.namespaces.guest.launcher import run_in_guest
 
-        # Inside, choose_engine sees NETLAB_GUEST and stays where it is, so the arguments need no rewriting.
         # The key is made here: a kernel that has just started has gathered little chance of its own.
         return run_in_guest(
             [sys.executable, "-P", "-m", "netlab", *arguments],
             kernel=self.kernel,
-            stdin=0 if reads_stdin else None,
+            clock=self._guest_clock or RealClock(),
+            stdin=stdin,
+            stdout=stdout,
             private_files={LAB_KEY_VARIABLE: lab_key().reveal()},
         )
 
 
-def inside_guest() -> str | None:
-    """Return the identity of the guest kernel we run in (release and SHA-256), or None on a host."""
-    return os.environ.get("NETLAB_GUEST")
+Engine = HostEngine | RelayEngine | GuestEngine
 
 
 def lab_key() -> Key:
@@ -113,34 +175,88 @@ def lab_key() -> Key:
     return Key.read(path) if path else Key.new()
 
 
-def choose_engine(wanted: str, say: Say) -> Engine:
+def choose_engine(wanted: str, say: Say, *, makes_labs: bool = True) -> Engine:
     """Return the engine that was asked for, or the first that works.
 
     Args:
-        wanted: ``host``, ``guest`` or ``auto``.
+        wanted: ``host``, ``relay``, ``guest`` or ``auto``.
         say: Told what is chosen and why, and of downloads.
+        makes_labs: Whether the command makes labs, for which an ordinary user needs a user namespace.
 
     Raises:
-        FeatureMissing: Nothing here has netem; names what was tried.
+        FeatureMissing: Nothing here can impair a link; names what was tried.
         GuestError: The guest was asked for and cannot be had.
     """
+    if wanted == "relay":
+        rootless = makes_labs and survey_host().rootless
+        return RelayEngine(f"on this kernel ({platform.release()}) through a relay, as asked", rootless=rootless)
     if inside_guest():
-        return HostEngine(f"in guest kernel {platform.release()}, with real netem")
+        time = "virtual time" if in_virtual_time() else "real time"
+        return HostEngine(f"in guest kernel {platform.release()}, with real netem, in {time}")
     if wanted == "host":
-        return HostEngine(f"on this kernel ({platform.release()}), as asked")
+        rootless = makes_labs and survey_host().rootless
+        return HostEngine(f"on this kernel ({platform.release()}), as asked", rootless=rootless)
     if wanted == "guest":
         return GuestEngine(guest_kernel(say), "asked for with --on guest")
-    problem = host_problem()
-    if problem is None:
-        return HostEngine(f"on this kernel ({platform.release()}), which has netem")
+    return _first_that_works(say)
+
+
+def _first_that_works(say: Say) -> Engine:
+    """Return this kernel if it has netem, else a guest, else a relay."""
+    found = survey_host()
+    if found.problem is None:
+        how = " and user namespaces" if found.rootless else ""
+        return HostEngine(f"on this kernel ({platform.release()}), which has netem{how}", rootless=found.rootless)
     try:
-        engine = GuestEngine(guest_kernel(say), str(problem))
+        engine = GuestEngine(guest_kernel(say), str(found.problem))
     except GuestError as error:
-        raise no_kernel(problem, error) from error
-    way = "; or sudo, for this kernel" if isinstance(problem, PrivilegeError) and os.geteuid() != 0 else ""
-    words = problem.words or str(problem)
+        if not found.can_relay:
+            raise no_kernel(found.problem, error) from error
+        return _relay_instead(found, error, say)
+    way = "; or sudo, for this kernel" if isinstance(found.problem, PrivilegeError) and os.geteuid() != 0 else ""
+    words = found.problem.words or str(found.problem)
     say(f"in guest kernel {engine.kernel.release} (this kernel: {words}){way}")
     return engine
+
+
+def _relay_instead(found: HostSurvey, no_guest: GuestError, say: Say) -> RelayEngine:
+    words = getattr(found.problem, "words", "") or str(found.problem)
+    say(f"through a relay process, the third choice (this kernel: {words}; no guest kernel: {no_guest})")
+    return RelayEngine(f"on this kernel ({platform.release()}) through a relay", rootless=found.rootless)
+
+
+def virtual_engine(wanted: str) -> Engine:
+    """Return the guest with virtual time that ``--virtual-time`` asks for; inside it, that we are there.
+
+    Args:
+        wanted: What ``--on`` said; empty where it said nothing.
+
+    Raises:
+        SpecError: Virtual time was asked of what has none.
+        GuestError: There is no kernel with time travel.
+    """
+    if wanted in ("host", "relay"):
+        what = "this kernel's clock" if wanted == "host" else "a relay's timers"
+        raise SpecError(
+            f"{what} is real; virtual time is a guest kernel's alone",
+            key=f"--on {wanted} --virtual-time",
+            hint="--virtual-time without --on, or --on guest",
+        )
+    if in_virtual_time():
+        return HostEngine(f"in guest kernel {platform.release()}, with real netem, in virtual time")
+    if inside_guest():
+        raise GuestError(
+            "this guest runs in real time: virtual time begins with the guest",
+            hint="start it with --virtual-time from outside",
+        )
+    from netlab.namespaces.guest.guest_clock import VirtualClock
+    from netlab.namespaces.guest.installed import time_travel_kernel
+
+    kernel = time_travel_kernel()
+    if kernel is None:
+        # Never a kernel without it: that would run in real time and not say so.
+        raise GuestError("no guest kernel with time travel", hint="netlab guest build (about 5 minutes)")
+    return GuestEngine(kernel, "asked for with --virtual-time", VirtualClock())
 
 
 def no_kernel(problem: KernelError, no_guest: GuestError) -> FeatureMissing:
@@ -158,25 +274,6 @@ def no_kernel(problem: KernelError, no_guest: GuestError) -> FeatureMissing:
     )
 
 
-def host_netem_problem() -> str | None:
-    """Say why labs with netem cannot run on this kernel; None when they can."""
-    problem = host_problem()
-    return None if problem is None else str(problem)
-
-
-def host_problem() -> KernelError | None:
-    """Return why labs with netem cannot run on this kernel, with what would mend that; None when they can."""
-    from netlab.namespaces.features import probe_features, require_netem
-
-    try:
-        require_netem(probe_features())
-    except PrivilegeError as error:
-        return PrivilegeError("run labs on this kernel", error.errno, f"no rights to {error.attempt}", error.hint)
-    except KernelError as error:
-        return error
-    return None
-
-
 def guest_kernel(say: Say) -> GuestKernel:
     """Return the installed guest kernel, fetching it first where there is none."""
     from netlab.namespaces.guest.fetch import fetch_guest_kernel
@@ -189,18 +286,8 @@ def guest_kernel(say: Say) -> GuestKernel:
     return fetch_guest_kernel(guest_cache(), say)
 
 
-def machine() -> dict[str, object]:
-    """Return what a result says of the machine it was measured on."""
-    cpu = ""
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-        if line.startswith("model name"):
-            cpu = line.partition(":")[2].strip()
-            break
-    return {
-        "cpu": cpu or platform.processor() or platform.machine(),
-        "cpus": len(os.sched_getaffinity(0)),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "guest": inside_guest(),
-        "clock": "real",
-        "python": platform.python_version(),
-    }
+def _begin(rootless: bool) -> None:
+    if rootless:
+        from netlab.rootless import begin_rootless
+
+        begin_rootless()

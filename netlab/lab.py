@@ -30,15 +30,17 @@ from netlab.lab_impairment import Impairment, plan_directions
 from netlab.lab_name import take_lab_name
 from netlab.lab_play import LabPlay
 from netlab.lab_programs import LabPrograms
+from netlab.lab_recording import LabRecording
 from netlab.lab_spec import MAX_HOSTS, LabSpec, check_link, check_name, check_peer, check_seed, read_lab_spec
-from netlab.namespaces.features import kernel_features
 from netlab.namespaces.host import Attachment, Host
-from netlab.namespaces.link import Link, Wire
+from netlab.namespaces.kernel_wire import KernelWiring
+from netlab.namespaces.link import Link
 from netlab.namespaces.link_plan import plan_link
 from netlab.namespaces.node import Node
 from netlab.namespaces.pid_space import PidSpace
 from netlab.namespaces.player import Player
 from netlab.namespaces.process import HostProcess
+from netlab.namespaces.wire import Wire, Wiring
 
 __all__ = ["Lab"]
 
@@ -55,6 +57,7 @@ class Lab:
         run_folder: Where the output of its processes goes; unless given, the last 64 KiB of each are kept.
         spec: Hosts, links and commands that are made when the lab is opened.
         spec_path: The file the spec came from: its relative paths are relative to that file's folder.
+        wiring: What carries its packets; this kernel's netem unless given.
 
     Raises:
         SpecError: The name, the seed or the spec is not one a lab can have; nothing has been made then.
@@ -68,10 +71,12 @@ class Lab:
         run_folder: StrPath | None = None,
         spec: LabSpec | None = None,
         spec_path: StrPath = "",
+        wiring: Wiring | None = None,
     ) -> None:
         self.id = secrets.token_hex(3)
         self.name = name or (spec.name if spec else "") or f"lab-{self.id}"
         self.seed = seed if seed is not None else spec.seed if spec else 0
+        self.wiring: Wiring = wiring or KernelWiring()
         self.hosts: dict[str, Host] = {}
         self.links: dict[str, Link] = {}
         self._play = LabPlay(f"lab {self.name}")
@@ -86,7 +91,13 @@ class Lab:
 
     @classmethod
     def from_toml(
-        cls, path: StrPath, *, name: str = "", seed: int | None = None, run_folder: StrPath | None = None
+        cls,
+        path: StrPath,
+        *,
+        name: str = "",
+        seed: int | None = None,
+        run_folder: StrPath | None = None,
+        wiring: Wiring | None = None,
     ) -> Self:
         """Read a lab from a TOML file (docs/labs.md); open it with ``with``.
 
@@ -95,7 +106,8 @@ class Lab:
         Raises:
             SpecError: The file or one of its profiles is malformed.
         """
-        return cls(name, seed=seed, spec=read_lab_spec(Path(path)), spec_path=path, run_folder=run_folder)
+        spec = read_lab_spec(Path(path))
+        return cls(name, seed=seed, spec=spec, spec_path=path, run_folder=run_folder, wiring=wiring)
 
     def open(self) -> Self:
         """Open the lab: take its name; make what its spec names.
@@ -135,8 +147,7 @@ class Lab:
     def warnings(self) -> list[str]:
         """What a person must know of this lab before trusting what it shows."""
         impaired = any(link.forward or link.back for link in self.links.values())
-        text = kernel_features().seed_warning() if impaired else ""
-        return [text] if text else []
+        return self.wiring.warnings() if impaired else []
 
     def add_host(self, name: str) -> Host:
         """Add a host.
@@ -229,6 +240,37 @@ class Lab:
         """
         self._play.stop()
 
+    def restart_links(self) -> None:
+        """Put every direction that no schedule plays in its state afresh, all at once, each with its next seed.
+
+        From then on packet i of a direction meets draw i, whatever has passed before.
+
+        Raises:
+            KernelError: One is refused, or another state shows afterwards.
+        """
+        self._require_open()
+        played = self._play.links()
+        changes = [
+            change for link in self.links.values() if link not in played for change in link.plan_restart()
+        ]
+        if not changes:
+            return
+        for change, refusal in zip(changes, self._the_wire().change_together(changes), strict=True):
+            if refusal is not None:
+                raise refusal
+            change.impairer.verify()
+
+    def record(self) -> LabRecording:
+        """Record what happens to every packet from now on; the lab closes it, if nobody does before.
+
+        Raises:
+            KernelError: The kernel has no packet sockets, or the caller may not have one.
+        """
+        self._require_open()
+        recording = LabRecording(self._the_wire().record(), self.links, self.wiring.name)
+        self._closers.push("end the packet recorder", recording.close)
+        return recording
+
     def start_commands(self) -> list[HostProcess]:
         """Start the command of each host that has one in the spec.
 
@@ -249,6 +291,8 @@ class Lab:
                 process.check()
         if self.player is not None:
             self.player.check()
+        if self._wire is not None:
+            self._wire.check()
 
     def close(self) -> None:
         """Close everything in reverse; a failure on the way stops nothing.
@@ -290,7 +334,7 @@ class Lab:
 
     def _the_wire(self) -> Wire:
         if self._wire is None:
-            self._wire = Wire.make(f"the wire of lab {self.name}", kernel_features)
+            self._wire = self.wiring.make(f"the wire of lab {self.name}")
             self._closers.push("close the wire", self._wire.close)
         return self._wire
 

@@ -43,6 +43,10 @@ class LabPlay:
         seed_of = functools.partial(link.played_seed, direction)
         self._tracks.append((link, direction, msgspec.structs.replace(track, seed_of=seed_of)))
 
+    def links(self) -> list[Link]:
+        """Return the links that have something to play."""
+        return [link for link, _, _ in self._tracks]
+
     def start(self) -> Player | None:
         """Begin to play everything from its beginning; None where there is nothing.
 
@@ -58,10 +62,11 @@ class LabPlay:
             return None
         played = []
         for link, direction, track in self._tracks:
-            qdisc = link.qdisc(direction)
-            assert qdisc is not None  # made with the track's first state
-            played.append(Played(track, qdisc))
-        player = self.player = self._owner = Player(played)
+            impairer = link.qdisc(direction)
+            assert impairer is not None  # made with the track's first state
+            played.append(Played(track, impairer))
+        wire = self._tracks[0][0].wire  # one for all links of a lab
+        player = self.player = self._owner = Player(played, wire.change_together)
         for link in {id(link): link for link, _, _ in self._tracks}.values():
             link.begin_play(player.is_playing)
         player.start()

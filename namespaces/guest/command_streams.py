@@ -20,7 +20,7 @@ import struct
 import termios
 
 from netlab.namespaces.guest.inside import open_console
-from netlab.namespaces.guest.job import NULL, SAME_AS_STDOUT, TERMINAL, Job
+from netlab.namespaces.guest.job import FILE, NULL, SAME_AS_STDOUT, TERMINAL, Job
 from netlab.namespaces.guest.relay import Relay
 
 __all__ = ["CommandStreams"]
@@ -132,6 +132,8 @@ class CommandStreams:
     def _open_input(self) -> int:
         if self._job.stdin == NULL:
             return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        if self._job.stdin == FILE:
+            return os.open(self._job.stdin_path, os.O_RDONLY | os.O_CLOEXEC)
         if self._job.stdin == TERMINAL:
             self.input = Relay(None, self.terminal)
             return self._slave_end()

@@ -1,9 +1,10 @@
-"""Entry: starts one of the guest's two standard-library programs by path.
+"""Entry: starts one of the guest's three standard-library programs by path.
 
     python -IS  .../entry.py supervise FD       on the host, started by the launcher
     python -IBS .../entry.py init JOB_FOLDER    pid 1 of the guest
+    python -IS  .../entry.py guard FD ARGV...   on the host, around a build's make
 
-By path, because neither sees site-packages: pid 1 may be another interpreter than the caller's.
+By path, because none sees site-packages: pid 1 may be another interpreter than the caller's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ def main(arguments: list[str]) -> None:
         from netlab.namespaces.guest import supervisor
 
         supervisor.main(int(arguments[1]))
+    elif arguments[0] == "guard":
+        from netlab.namespaces.guest import build_warden
+
+        build_warden.main(int(arguments[1]), arguments[2:])
     else:
         from netlab.namespaces.guest import pid1
 

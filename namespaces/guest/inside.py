@@ -23,11 +23,13 @@ from netlab.namespaces import syscalls
 from netlab.namespaces.guest import kernel_calls
 from netlab.namespaces.guest.job import Job
 
-__all__ = ["GuestMount", "apply_limits", "mount_plan", "open_console", "set_up"]
+__all__ = ["GuestMount", "apply_limits", "mount_plan", "open_console", "require_clock", "set_up"]
 
 OPEN_FILES = 65536
 """Descriptors a command may have open: the guest's own default of 1024 ends a lab of 300 links."""
 
+_CLOCK_SOURCE_FILE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+_FOR_EVER_MS = 20 * 86_400_000  # 20 days, times 1.5 at most, and it must fit into 31 bits
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP_RUNNING = 0x41
 _DEVICE_LINKS = {
@@ -93,17 +95,38 @@ def set_up(job: Job) -> None:
             Path(name).symlink_to(target)
     _make_runtime_folder(job)
     # No module is loaded by the kernel asking for it: the host's modprobe knows nothing of this kernel.
-    Path("/proc/sys/kernel/modprobe").write_text("\n", encoding="ascii")
+    with contextlib.suppress(FileNotFoundError):  # a kernel without modules
+        Path("/proc/sys/kernel/modprobe").write_text("\n", encoding="ascii")
     for path in job.modules:
         try:
             kernel_calls.load_module(path)
         except OSError as error:
             if error.errno != errno.EEXIST:
                 raise
+    if job.clock_source:
+        require_clock(job.clock_source)
+        _settle_neighbours()
     socket.sethostname(job.hostname)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP_RUNNING))
     syscalls.set_timer_slack(1)  # nanoseconds; all that is started from here inherits it
+
+
+def require_clock(wanted: str, current: Path = Path(_CLOCK_SOURCE_FILE)) -> None:
+    """Make sure that the kernel's clock is the one that was asked for: it ignores what it does not know.
+
+    Raises:
+        GuestError: It is another.
+    """
+    found = current.read_text(encoding="ascii").strip()
+    if found != wanted:
+        raise GuestError(f"guest: its clock is {found!r}, not {wanted!r}: this kernel has no virtual time")
+
+
+def _settle_neighbours() -> None:
+    """Let no neighbour's address become old: when it is asked for again is drawn by chance."""
+    with contextlib.suppress(FileNotFoundError):
+        Path("/proc/sys/net/ipv4/neigh/default/base_reachable_time_ms").write_text(f"{_FOR_EVER_MS}\n", "ascii")
 
 
 def open_console(number: int) -> int:

@@ -9,9 +9,10 @@
     |  |- lib/                      a C library for it (2.43-7), where the machine's own is too old
     |  `- modules/
     |- debian-7.2um1/               one that uses the machine's own C library: no lib/
-    `- .lock, .staging-*            a fetch under way
+    |- built-7.2.12-3f0c5d2a9e17/   one built here, with time travel: no lib/, no modules/
+    `- .lock, .staging-*            a fetch or a build under way
 
-A folder is what its manifest says or it is not used: never repaired, only fetched again.
+A folder is what its manifest says or it is not used: never repaired, only fetched or built again.
 """
 
 from __future__ import annotations
@@ -20,80 +21,31 @@ import hashlib
 import os
 import pwd
 import re
-from pathlib import Path, PurePosixPath
-from typing import Annotated
+from pathlib import Path
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from netlab.errors import GuestError
+from netlab.namespaces.guest.manifest import MANIFEST_NAME, MAX_MANIFEST_BYTES, Manifest, parse_manifest
 
 __all__ = [
-    "MANIFEST_NAME",
-    "FileRecord",
     "GuestKernel",
-    "Manifest",
-    "PackageRecord",
+    "built_folder_name",
+    "built_folder_names",
     "default_guest_kernel",
     "file_sha256",
     "guest_cache",
     "kernel_folder_name",
     "list_guest_kernels",
-    "parse_manifest",
     "read_kernel",
+    "ready_made_kernel",
+    "time_travel_kernel",
     "verify_kernel",
     "version_key",
 ]
 
-MANIFEST_NAME = "manifest.json"
-MANIFEST_FORMAT = 1
-MAX_MANIFEST_BYTES = 1 << 20
-FETCH_HINT = "netlab guest fetch --again"
-
-Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-
-
-class FileRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a file must be."""
-
-    sha256: Sha256
-    bytes: Annotated[int, Meta(ge=0)]
-
-
-class PackageRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A package that files were taken from."""
-
-    name: str
-    version: str
-    sha256: Sha256
-
-
-class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a kernel's folder holds.
-
-    Attributes:
-        format: Version of this description.
-        release: What ``uname -r`` says inside.
-        sha256: Of the kernel as the archive ships it, before patchelf: its identity, the same on every machine.
-        time_travel: Whether it can run in virtual time.
-        patched: Whether it has been made to use the C library in ``lib/``.
-        kernel: The kernel's file.
-        modules: Module files in the order to load them.
-        files: Every file by its path within the folder.
-        packages: Where they come from.
-        suite: The suite of the archive.
-    """
-
-    format: int
-    release: Annotated[str, Meta(min_length=1)]
-    sha256: Sha256
-    time_travel: bool
-    patched: bool
-    kernel: str
-    modules: tuple[str, ...]
-    files: dict[str, FileRecord]
-    packages: tuple[PackageRecord, ...] = ()
-    suite: str = ""
+_KEY_DIGITS = 12
 
 
 class GuestKernel(Struct, frozen=True, kw_only=True):
@@ -180,9 +132,10 @@ def list_guest_kernels(cache: Path) -> list[GuestKernel]:
 
 
 def default_guest_kernel(cache: Path | None = None) -> GuestKernel | None:
-    """Return the newest kernel that looks whole; None where there is none.
+    """Return the newest kernel for real time that looks whole; None where there is none.
 
-    Sizes are checked here, contents when it is started.
+    A ready-made one goes first: one that was built for virtual time runs in real time as well, but has been
+    tried there by nobody but us. Sizes are checked here, contents when it is started.
 
     Args:
         cache: Folder to look in; the user's unless given.
@@ -190,7 +143,46 @@ def default_guest_kernel(cache: Path | None = None) -> GuestKernel | None:
     Raises:
         GuestError: The folder cannot be read.
     """
-    return next((kernel for kernel in _read_all(cache or guest_cache()) if not kernel.problem), None)
+    return ready_made_kernel(cache) or time_travel_kernel(cache)
+
+
+def ready_made_kernel(cache: Path | None = None) -> GuestKernel | None:
+    """Return the newest kernel without virtual time that looks whole; None where there is none.
+
+    Raises:
+        GuestError: The folder cannot be read.
+    """
+    return next((kernel for kernel in _usable(cache) if not kernel.time_travel), None)
+
+
+def time_travel_kernel(cache: Path | None = None) -> GuestKernel | None:
+    """Return the newest kernel with virtual time that looks whole; None where there is none.
+
+    Of two with the same release the one built last is taken: an earlier one was built from another source or
+    with another configuration.
+
+    Args:
+        cache: Folder to look in; the user's unless given.
+
+    Raises:
+        GuestError: The folder cannot be read.
+    """
+    return next((kernel for kernel in _usable(cache) if kernel.time_travel), None)
+
+
+def built_folder_name(version: str, key: str) -> str:
+    """Return the name of the folder of a kernel built here: it says all that its contents depend on.
+
+    Args:
+        version: Of the kernel.
+        key: SHA-256 of source and configuration, in hexadecimal.
+    """
+    return re.sub(r"[^A-Za-z0-9.+~-]", "_", f"built-{version}-{key[:_KEY_DIGITS]}")
+
+
+def built_folder_names(cache: Path, key: str) -> list[str]:
+    """Return the names of the folders of kernels of whatever version that were built with a key."""
+    return sorted(path.name for path in cache.glob(f"built-*-{key[:_KEY_DIGITS]}"))
 
 
 def read_kernel(folder: Path) -> GuestKernel:
@@ -220,31 +212,8 @@ def verify_kernel(kernel: GuestKernel) -> None:
     """
     problem = kernel.problem or _content_problem(kernel)
     if problem:
-        raise GuestError(f"guest kernel {kernel.path}: {problem}", hint=FETCH_HINT)
-
-
-def parse_manifest(data: bytes) -> Manifest:
-    """Return the manifest that a file holds.
-
-    Raises:
-        GuestError: Not a manifest, of another format, or naming files outside its folder.
-    """
-    if len(data) > MAX_MANIFEST_BYTES:
-        raise GuestError(f"{MANIFEST_NAME}: over {MAX_MANIFEST_BYTES} bytes: not a manifest")
-    try:
-        manifest = msgspec.json.decode(data, type=Manifest)
-    except msgspec.DecodeError as error:
-        raise GuestError(f"{MANIFEST_NAME}: not a manifest: {error}") from error
-    if manifest.format != MANIFEST_FORMAT:
-        raise GuestError(f"{MANIFEST_NAME}: format {manifest.format}; this netlab reads format {MANIFEST_FORMAT}")
-    for name in manifest.files:
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or not path.parts:
-            raise GuestError(f"{MANIFEST_NAME}: {name!r}: not a path within the folder")
-    for name in (manifest.kernel, *manifest.modules):
-        if name not in manifest.files:
-            raise GuestError(f"{MANIFEST_NAME}: {name!r} is used but not among the files")
-    return manifest
+        maker = "build" if kernel.time_travel else "fetch"
+        raise GuestError(f"guest kernel {kernel.path}: {problem}", hint=f"netlab guest {maker} --again")
 
 
 def file_sha256(path: Path) -> str:
@@ -262,6 +231,10 @@ def version_key(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
+def _usable(cache: Path | None) -> list[GuestKernel]:
+    return [kernel for kernel in _read_all(cache or guest_cache()) if not kernel.problem]
+
+
 def _read_all(cache: Path) -> list[GuestKernel]:
     try:
         folders = [entry for entry in cache.iterdir() if entry.is_dir() and not entry.name.startswith(".")]
@@ -272,7 +245,17 @@ def _read_all(cache: Path) -> list[GuestKernel]:
             f"guest cache {cache}: {error.strerror}", hint="set XDG_CACHE_HOME to a folder of yours"
         ) from error
     kernels = [read_kernel(folder) for folder in folders]
-    return sorted(kernels, key=lambda kernel: (version_key(kernel.release), kernel.path.name), reverse=True)
+    return sorted(
+        kernels, key=lambda kernel: (version_key(kernel.release), _made_ns(kernel), kernel.path.name), reverse=True
+    )
+
+
+def _made_ns(kernel: GuestKernel) -> int:
+    """Return when a kernel was made, in ns since 1970; 0 for one without a manifest."""
+    try:
+        return (kernel.path / MANIFEST_NAME).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _size_problem(folder: Path, manifest: Manifest) -> str:

@@ -10,12 +10,13 @@ import json
 
 from netlab.errors import GuestError
 
-__all__ = ["JOB_FILE_NAME", "NULL", "PIPE", "SAME_AS_STDOUT", "TERMINAL", "Job"]
+__all__ = ["FILE", "JOB_FILE_NAME", "NULL", "PIPE", "SAME_AS_STDOUT", "TERMINAL", "Job"]
 
 JOB_FILE_NAME = "job.json"
 
 NULL = "null"
 PIPE = "pipe"
+FILE = "file"
 TERMINAL = "terminal"
 SAME_AS_STDOUT = "stdout"
 
@@ -33,13 +34,18 @@ class Job:
         umask: Its file mode mask.
         rlimits: ``(resource, soft, hard)``, -1 for no limit.
         ignored_signals: Those that it starts with ignored (nohup).
-        stdin: NULL, PIPE or TERMINAL.
+        stdin: NULL, PIPE, TERMINAL or FILE.
         stdout: PIPE or TERMINAL.
         stderr: PIPE, TERMINAL or SAME_AS_STDOUT.
         rows: Height of the terminal; 0 where unknown.
         columns: Width of the terminal; 0 where unknown.
         hostname: What the guest calls itself.
         modules: Kernel modules to load, in this order.
+        stdin_path: The file that is its input, where that is FILE.
+        clock_source: The clock that the kernel must have; empty for any.
+        start_step_s: It starts when the guest's clock shows a multiple of this; 0 for at once.
+        beat_s: How often pid 1 notes the guest's time in the job folder; 0 for never.
+        budget_s: Guest time after which pid 1 notes what still runs; 0 for never.
     """
 
     argv: tuple[str, ...]
@@ -55,6 +61,11 @@ class Job:
     columns: int = 0
     hostname: str = "guest"
     modules: tuple[str, ...] = ()
+    stdin_path: str = ""
+    clock_source: str = ""
+    start_step_s: int = 0
+    beat_s: float = 0.0
+    budget_s: float = 0.0
 
     def to_json(self) -> str:
         """Return the job as one line of ASCII."""

@@ -1,4 +1,4 @@
-"""System calls that only the guest needs: detached mounts, capabilities, kernel modules, power-off.
+"""System calls that only the guest needs: detached mounts, capabilities, modules, timers, power-off.
 
 As ``namespaces/syscalls.py``: one function a call, a refusal is an ``OSError``, standard library only (pid 1
 of the guest and its supervisor import it without site-packages). Numbers are those of x86-64, the one machine
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import time
 
 from netlab.namespaces.syscalls import prctl
 
@@ -26,6 +27,8 @@ __all__ = [
     "load_module",
     "power_off",
     "set_mount_attributes",
+    "sleep_until",
+    "start_timer",
 ]
 
 CLONE_NEWIPC = 0x08000000
@@ -50,7 +53,22 @@ _PR_SET_NO_NEW_PRIVS = 38
 _CAPABILITY_VERSION_3 = 0x20080522
 _RB_POWER_OFF = 0x4321FEDC
 
+_TFD_TIMER_ABSTIME = 1
+_TIMER_ABSTIME = 1
+
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _TimeSpec(ctypes.Structure):
+    """``struct timespec``."""
+
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+class _TimerSpec(ctypes.Structure):
+    """``struct itimerspec``."""
+
+    _fields_ = (("interval", _TimeSpec), ("value", _TimeSpec))
 
 
 def detach_copy(path: str) -> int:
@@ -136,6 +154,37 @@ def load_module(path: str) -> None:
         _call(_SYS_FINIT_MODULE, path, ctypes.c_long(fd), b"", ctypes.c_int(0))
     finally:
         os.close(fd)
+
+
+def sleep_until(clock: int, moment_ns: int) -> None:
+    """Sleep until a clock (``time.CLOCK_*``) shows a moment; at once if it has passed.
+
+    Raises:
+        OSError: Not a clock that one can wait for, or interrupted by a signal.
+    """
+    moment = _TimeSpec(*divmod(moment_ns, 1_000_000_000))
+    number = _libc.clock_nanosleep(ctypes.c_int(clock), ctypes.c_int(_TIMER_ABSTIME), ctypes.byref(moment), None)
+    if number:
+        raise OSError(number, os.strerror(number))
+
+
+def start_timer(first_ns: int, period_ns: int) -> int:
+    """Return a non-blocking descriptor that becomes readable at a moment of the monotonic clock and then each period.
+
+    It reads eight bytes: how often since the last reading, in the machine's byte order.
+
+    Raises:
+        OSError: No descriptors left.
+    """
+    # The flags of a timer are those of open(2): TFD_CLOEXEC, TFD_NONBLOCK.
+    fd = int(_libc.timerfd_create(ctypes.c_int(time.CLOCK_MONOTONIC), ctypes.c_int(os.O_CLOEXEC | os.O_NONBLOCK)))
+    spec = _TimerSpec(_TimeSpec(*divmod(period_ns, 1_000_000_000)), _TimeSpec(*divmod(first_ns, 1_000_000_000)))
+    if fd < 0 or _libc.timerfd_settime(
+        ctypes.c_int(fd), ctypes.c_int(_TFD_TIMER_ABSTIME), ctypes.byref(spec), None
+    ):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return fd
 
 
 def power_off() -> None:

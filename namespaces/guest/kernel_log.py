@@ -9,6 +9,7 @@ __all__ = ["KernelLog"]
 KEPT_BYTES = 65536
 SHOWN_LINES = 12
 _ALWAYS_THERE = ("Failed to initialize ubd device",)  # it has no disk, as it should be
+_LOST_PROCESS = "Unexpectedly lost MM child"
 _STAMP = re.compile(r"^(<\d+>)?(\[\s*\d+\.\d+\]\s*)?")
 
 
@@ -39,6 +40,11 @@ class KernelLog:
     def out_of_memory(self) -> str:
         """The line that names the last process killed for want of memory; empty if none was."""
         return next((line for line in reversed(self.lines) if "Out of memory: Killed process" in line), "")
+
+    @property
+    def lost_process(self) -> bool:
+        """Whether one of the processes that the guest's programs run in has ended without the kernel's doing."""
+        return any(line.startswith(_LOST_PROCESS) for line in self.lines)
 
     @property
     def last_lines(self) -> str:

@@ -26,6 +26,9 @@ MAX_COMMAND_LINE_BYTES = 4000
 SKIPPED_STEPS = ("raid6_init", "raid6_select_algo")
 LOOPS_A_JIFFY = 40_000_000
 
+SHOWN_LEVELS = 5
+"""Warnings and worse: that a process of the guest has been killed from outside is one."""
+
 
 @dataclasses.dataclass(frozen=True)
 class KernelPlan:
@@ -43,6 +46,7 @@ class KernelPlan:
         confine: Whether to confine it first.
         writable: What it can write to when confined.
         memory_bytes: Room for its memory in a file system of its own; 0 where the memory lies elsewhere.
+        stdin_fd: Descriptor to read to its end into the job folder before the start; -1 for none.
     """
 
     argv: tuple[str, ...]
@@ -56,6 +60,7 @@ class KernelPlan:
     confine: bool
     writable: tuple[str, ...]
     memory_bytes: int = 0
+    stdin_fd: int = -1
 
     def encode(self) -> bytes:
         """Return the plan as bytes for the supervisor."""
@@ -88,8 +93,9 @@ def kernel_arguments(
     stdout_fd: int,
     stderr_fd: int,
     control_fd: int,
+    clock: tuple[str, ...] = (),
 ) -> tuple[str, ...]:
-    """Return the command line of a guest kernel that runs in real time.
+    """Return the command line of a guest kernel.
 
     Args:
         binary: The kernel.
@@ -100,6 +106,7 @@ def kernel_arguments(
         stdout_fd: Descriptor of the command's output.
         stderr_fd: Descriptor of the command's errors.
         control_fd: Descriptor of the control console, both ways.
+        clock: What makes its clock another than the real one.
 
     Raises:
         GuestError: A path that a kernel command line cannot carry, or too many.
@@ -112,6 +119,8 @@ def kernel_arguments(
         "rw",
         f"mem={memory_bytes // 1024}K",
         "quiet",
+        f"loglevel={SHOWN_LEVELS}",
+        *clock,
         "seccomp=on",
         "initcall_blacklist=" + ",".join(SKIPPED_STEPS),
         f"lpj={LOOPS_A_JIFFY}",

@@ -7,7 +7,8 @@
          `------ GuestSession: streams, signals, status --'
 
 It starts the supervisor, tells it what to start, serves the session and turns its end into an exit status or
-an error. Inside, ``NETLAB_GUEST`` names the kernel: release and SHA-256.
+an error. Inside, ``NETLAB_GUEST`` names the kernel: release and SHA-256. Which clock the guest lives by is the clock's
+business (``guest_clock.py``).
 """
 
 from __future__ import annotations
@@ -16,9 +17,6 @@ import contextlib
 import math
 import os
 import shutil
-import signal
-import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -34,28 +32,28 @@ from netlab.namespaces.guest.caller import (
     writable_places,
 )
 from netlab.namespaces.guest.confinement import MEMORY_PLACE, outermost
+from netlab.namespaces.guest.guest_clock import GuestClock, RealClock
+from netlab.namespaces.guest.guest_ends import ENTRY, GuestEnds, open_ends
 from netlab.namespaces.guest.installed import GuestKernel, verify_kernel
-from netlab.namespaces.guest.job import JOB_FILE_NAME, NULL, Job
+from netlab.namespaces.guest.job import FILE, JOB_FILE_NAME, NULL, Job
 from netlab.namespaces.guest.kernel_plan import KernelPlan, kernel_arguments
 from netlab.namespaces.guest.memory_place import choose_memory_place, memory_places
 from netlab.namespaces.guest.outcome import cannot_start, exit_status
 from netlab.namespaces.guest.session import GuestSession
 from netlab.namespaces.guest.signal_catch import caught_signals
-from netlab.namespaces.guest.streams import describe_streams, window_size
+from netlab.namespaces.guest.streams import CallerStreams
 
 __all__ = ["DEFAULT_MEMORY_BYTES", "MIN_MEMORY_BYTES", "run_in_guest"]
 
 DEFAULT_MEMORY_BYTES = 1 << 30
 MIN_MEMORY_BYTES = 48 << 20
 
-_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH)
-_ENTRY = str(Path(__file__).with_name("entry.py"))
-
 
 def run_in_guest(
     argv: Sequence[str],
     *,
     kernel: GuestKernel,
+    clock: GuestClock | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | None = None,
     memory_bytes: int = DEFAULT_MEMORY_BYTES,
@@ -78,6 +76,8 @@ def run_in_guest(
     Args:
         argv: The command; looked up in PATH inside.
         kernel: The kernel to run.
+        clock: What time the guest has: a RealClock unless given, or a VirtualClock, in which the same command gives
+            the same output (docs/virtual-time.md).
         env: Its environment, whole; ours unless given.
         cwd: Its working folder; ours unless given.
         memory_bytes: The guest's memory; costs nothing until it is used.
@@ -97,43 +97,37 @@ def run_in_guest(
         The command's status; 128 + n for signal n; 127 not found, 126 not executable; 124 after ``timeout_s``.
 
     Raises:
-        GuestError: The kernel is damaged, the guest cannot be started or confined, or it died without a status.
+        GuestError: The kernel is damaged, the guest cannot be started or confined, or it died without a status;
+            the clock is virtual and the kernel cannot, or its time stood still, or its budget is spent.
     """
     if "NETLAB_GUEST" in os.environ:
         raise GuestError("already inside a guest: one guest cannot run another", hint="run the command as it is")
     if timeout_s is not None and not 0.0 < timeout_s < math.inf:
         raise GuestError(f"guest: a time limit of {timeout_s} s; it is above 0 and finite, or None for none")
-    launch = _Launch(kernel, memory_bytes, Surroundings(cwd, env), writable if _confines(confine) else None)
-    streams = _CallerStreams(stdin, stdout, stderr)
+    around = Surroundings(cwd, env)
+    launch = _Launch(kernel, clock or RealClock(), memory_bytes, around, writable if _confines(confine) else None)
+    streams = CallerStreams(stdin, stdout, stderr)
     session = launch.run(argv, streams, cpu, timeout_s, private_files or {})
     return exit_status(session, memory_bytes, notice or _print_notice)
-
-
-class _CallerStreams:
-    """The caller's standard streams and what they are."""
-
-    def __init__(self, stdin: int | None, stdout: int, stderr: int) -> None:
-        try:
-            self.kinds = describe_streams(stdin, stdout, stderr)
-        except OSError as error:
-            raise GuestError(f"guest: no output to descriptors {stdout} and {stderr}: {error.strerror}") from error
-        self.stdin = None if self.kinds.stdin == NULL else stdin
-        self.stdout = stdout
-        self.stderr = stderr
-        self.window = window_size((stdout, stderr, self.stdin))
 
 
 class _Launch:
     """One guest on its way: descriptors, supervisor, plan."""
 
     def __init__(
-        self, kernel: GuestKernel, memory_bytes: int, around: Surroundings, writable: Sequence[str] | None
+        self,
+        kernel: GuestKernel,
+        clock: GuestClock,
+        memory_bytes: int,
+        around: Surroundings,
+        writable: Sequence[str] | None,
     ) -> None:
         if memory_bytes < MIN_MEMORY_BYTES:
             raise GuestError(
                 f"guest: {memory_bytes} bytes of memory; it needs {MIN_MEMORY_BYTES >> 20} MiB or more"
             )
         self._kernel = kernel
+        self._clock = clock
         self._memory_bytes = memory_bytes
         self._around = around
         self._writable = writable
@@ -146,7 +140,7 @@ class _Launch:
     def run(
         self,
         argv: Sequence[str],
-        streams: _CallerStreams,
+        streams: CallerStreams,
         cpu: int | None,
         timeout_s: float | None,
         private_files: Mapping[str, bytes],
@@ -169,7 +163,7 @@ class _Launch:
         self,
         stack: contextlib.ExitStack,
         argv: Sequence[str],
-        streams: _CallerStreams,
+        streams: CallerStreams,
         cpu: int | None,
         timeout_s: float | None,
         private_files: Mapping[str, bytes],
@@ -178,84 +172,50 @@ class _Launch:
         ticks = processors.read_busy_ticks()
         # The supervisor removes the folder, unless it was killed.
         stack.callback(shutil.rmtree, self._job_folder, ignore_errors=True)
-        signals_fd = stack.enter_context(caught_signals(_PASSED_ON))
-        link, pid_fd, control, ours, theirs = self._start_supervisor(stack)
-        verify_kernel(self._kernel)  # meanwhile the supervisor's interpreter starts
+        signals_fd = stack.enter_context(caught_signals(self._clock.passed_on))
         self._around.env.update({name: f"{self._job_folder}/{name}" for name in private_files})
         job = describe_job(argv, self._around, self._kernel, streams.kinds, streams.window)
-        plan = self._plan(job, theirs, processors.chosen_cpus(cpu, ticks), private_files)
+        job = self._clock.arrange(job, self._job_folder)
+        spooled = job.stdin == FILE
+        ends = open_ends(stack, streams.stdin if spooled else None)
+        verify_kernel(self._kernel)  # meanwhile the supervisor's interpreter starts
+        self._clock.require(self._kernel)
+        plan = self._plan(job, ends, processors.chosen_cpus(cpu, ticks), private_files)
         with contextlib.suppress(BrokenPipeError):  # it was killed: the session says so
-            link.sendall(plan.encode())
+            ends.link.sendall(plan.encode())
+        deadline_s = None if timeout_s is None else begun_s + timeout_s
         return GuestSession(
-            supervisor=link,
-            supervisor_pid_fd=pid_fd,
-            control=control,
-            log_fd=ours[0],
-            outputs=((ours[1], streams.stdout), (ours[2], streams.stderr)),
-            stdin=streams.stdin,
+            supervisor=ends.link,
+            supervisor_pid_fd=ends.supervisor_pid_fd,
+            control=ends.control,
+            log_fd=ends.log,
+            outputs=((ends.output, streams.stdout), (ends.errors, streams.stderr)),
+            stdin=None if spooled or job.stdin == NULL else streams.stdin,
             kinds=streams.kinds,
             signals_fd=signals_fd,
-            deadline_s=None if timeout_s is None else begun_s + timeout_s,
+            watchdog=self._clock.watchdog(deadline_s, self._job_folder, ends.supervisor),
         )
-
-    def _start_supervisor(
-        self, stack: contextlib.ExitStack
-    ) -> tuple[socket.socket, int, socket.socket, list[int], tuple[int, int, int, int]]:
-        """Make the descriptors of a guest and start the supervisor with its ends of them.
-
-        Returns:
-            The lifeline, a descriptor of the supervisor's process, our end of the control console, our ends of
-            log, stdout and stderr, and the numbers of the guest's ends: log, stdout, stderr, control.
-        """
-        link, far_link = socket.socketpair()
-        control, far_control = socket.socketpair()
-        control.setblocking(False)
-        pipes = [os.pipe2(os.O_CLOEXEC) for _ in range(3)]
-        for read_end, _ in pipes:
-            os.set_blocking(read_end, False)
-            stack.callback(os.close, read_end)
-        far = [write_end for _, write_end in pipes]
-        theirs = (far[0], far[1], far[2], far_control.fileno())
-        stack.callback(control.close)
-        try:
-            supervisor = subprocess.Popen(
-                [sys.executable, "-IS", _ENTRY, "supervise", str(far_link.fileno())],
-                pass_fds=(*theirs, far_link.fileno()),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                cwd="/",
-                start_new_session=True,
-            )
-        finally:
-            far_link.close()
-            far_control.close()
-            for fd in far:
-                os.close(fd)
-        stack.callback(supervisor.wait)
-        pid_fd = os.pidfd_open(supervisor.pid)
-        stack.callback(os.close, pid_fd)
-        stack.callback(link.close)  # first of all: it is what the supervisor waits for
-        return link, pid_fd, control, [read_end for read_end, _ in pipes], theirs
 
     def _plan(
         self,
         job: Job,
-        theirs: tuple[int, int, int, int],
+        ends: GuestEnds,
         cpus: tuple[int, ...],
         private_files: Mapping[str, bytes],
     ) -> KernelPlan:
-        log_fd, stdout_fd, stderr_fd, control_fd = theirs
+        log_fd, stdout_fd, stderr_fd, control_fd = ends.theirs
         own = (self._job_folder,) if self._own_memory else (self._job_folder, self._memory_place)
         return KernelPlan(
             argv=kernel_arguments(
                 binary=str(self._kernel.binary),
                 memory_bytes=self._memory_bytes,
                 job_folder=self._job_folder,
-                init=(init_interpreter(), "-IBS", _ENTRY, "init", self._job_folder),
+                init=(init_interpreter(), "-IBS", ENTRY, "init", self._job_folder),
                 log_fd=log_fd,
                 stdout_fd=stdout_fd,
                 stderr_fd=stderr_fd,
                 control_fd=control_fd,
+                clock=self._clock.kernel_arguments,
             ),
             env={"TMPDIR": self._memory_place, "PATH": os.defpath, "HOME": self._job_folder},
             folder=str(self._kernel.path),
@@ -264,7 +224,7 @@ class _Launch:
                 JOB_FILE_NAME: job.to_json(),
                 **{name: content.decode("latin-1") for name, content in private_files.items()},
             },
-            descriptors=theirs,
+            descriptors=ends.theirs,
             log_fd=log_fd,
             cpus=cpus,
             confine=self._writable is not None,
@@ -272,6 +232,7 @@ class _Launch:
             if self._writable is None
             else outermost(writable_places(self._around, self._writable, own)),
             memory_bytes=self._memory_bytes if self._own_memory else 0,
+            stdin_fd=ends.spool,
         )
 
 

@@ -34,6 +34,8 @@ def exit_status(session: GuestSession, memory_bytes: int, notice: Callable[[str]
     if session.status is not None:
         if log.out_of_memory:
             notice(f"the guest ran out of its {memory_bytes >> 20} MiB of memory: {log.out_of_memory}")
+        if session.remark:
+            notice(session.remark)
         return session.status
     if log.panic:
         raise GuestError(

@@ -24,7 +24,7 @@ import traceback
 from pathlib import Path
 
 from netlab.errors import GuestError, NetlabError
-from netlab.namespaces.guest import frames, inside, kernel_calls
+from netlab.namespaces.guest import frames, heartbeat, inside, kernel_calls
 from netlab.namespaces.guest.command_streams import CommandStreams
 from netlab.namespaces.guest.frames import FrameKind
 from netlab.namespaces.guest.job import JOB_FILE_NAME, Job
@@ -55,7 +55,7 @@ def main(job_folder: str) -> None:
         inside.set_up(job)
         control = inside.open_console(_CONTROL_CONSOLE)
         _refuse_second_start(Path(job_folder))
-        _Pid1(job, control).run()
+        _Pid1(job, control, Path(job_folder)).run()
     except (OSError, NetlabError) as error:
         where = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
         reason = error.strerror if isinstance(error, OSError) else error
@@ -81,7 +81,7 @@ def _refuse_second_start(job_folder: Path) -> None:
 class _Pid1:
     """The command, its streams and the control console, served by one loop that never blocks on any of them."""
 
-    def __init__(self, job: Job, control: int) -> None:
+    def __init__(self, job: Job, control: int, job_folder: Path) -> None:
         self._job = job
         self._control = control
         self._frames = frames.FrameReader()
@@ -90,6 +90,8 @@ class _Pid1:
         self._pid = 0
         self._status: int | None = None
         self._deaths, self._deaths_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        heartbeat.wait_for_start(job.start_step_s)
+        self._pulse = heartbeat.begin_heartbeat(job, job_folder, AWAKE_S)
 
     def run(self) -> None:
         """Run the command to its end and report its status."""
@@ -150,10 +152,15 @@ class _Pid1:
                 masks[relay.source] = masks.get(relay.source, 0) | select.POLLIN
             if relay.wants_room and relay.sink is not None:
                 masks[relay.sink] = masks.get(relay.sink, 0) | select.POLLOUT
+        if self._pulse.fd is not None:
+            masks[self._pulse.fd] = select.POLLIN
         poller = select.poll()
         for fd, mask in masks.items():
             poller.register(fd, mask)
-        ready = dict(poller.poll((AWAKE_S if timeout_s is None else timeout_s) * 1000.0))
+        patience_s = self._pulse.patience_s if timeout_s is None else timeout_s
+        ready = dict(poller.poll(None if patience_s is None else patience_s * 1000.0))
+        if self._pulse.fd in ready:
+            self._pulse.strike()
         if self._deaths in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._deaths, 4096)

@@ -6,7 +6,8 @@
     caller's stdout <-----------------------------  console 1
     caller's stderr <-----------------------------  console 2
     KernelLog       <-----------------------------  console 0
-    signals, time   --SIGNAL frames, or the lifeline cut--> pid 1, supervisor
+    signals         --SIGNAL frames, or the lifeline cut--> pid 1, supervisor
+    Watchdog        --Verdict: the lifeline cut----------> supervisor
 
 One loop that never blocks on any of them. It knows no paths and starts nothing: ``launcher.py`` does.
 """
@@ -27,12 +28,10 @@ from netlab.namespaces.guest.job import TERMINAL
 from netlab.namespaces.guest.kernel_log import KernelLog
 from netlab.namespaces.guest.kernel_plan import EventReader
 from netlab.namespaces.guest.relay import Relay
-from netlab.namespaces.guest.streams import StreamKinds, window_size
+from netlab.namespaces.guest.streams import StreamKinds, in_background, window_size
+from netlab.namespaces.guest.watchdog import Verdict, Watchdog
 
-__all__ = ["STATUS_OF_TIMEOUT", "GuestSession"]
-
-STATUS_OF_TIMEOUT = 124
-"""As timeout(1) has it."""
+__all__ = ["GuestSession"]
 
 AGAIN_KILLS_S = 10.0
 """A second signal of a kind within this time ends the guest instead of being passed on."""
@@ -59,7 +58,7 @@ class GuestSession:
         stdin: int | None,
         kinds: StreamKinds,
         signals_fd: int,
-        deadline_s: float | None,
+        watchdog: Watchdog,
     ) -> None:
         """Take over the descriptors of a guest that is being started.
 
@@ -72,12 +71,13 @@ class GuestSession:
             stdin: The caller's input; None for none.
             kinds: What the caller's streams are.
             signals_fd: Yields one byte for each signal caught.
-            deadline_s: On the monotonic clock; None for none.
+            watchdog: Says when the guest is to be ended.
         """
         self.log = KernelLog()
         self.status: int | None = None
         self.wait_status: int | None = None
         self.trouble: tuple[str, str] | None = None
+        self.remark = ""
         self.ready = False
         self._supervisor = supervisor
         self._supervisor_pid_fd = supervisor_pid_fd
@@ -93,7 +93,7 @@ class GuestSession:
         self._may_send_input = False
         self._signals_fd = signals_fd
         self._last_signal = (0, -AGAIN_KILLS_S)
-        self._deadline_s = deadline_s
+        self._watchdog = watchdog
         self._window_of = tuple(sink for _, sink in outputs)
         self._cut = False
 
@@ -135,9 +135,7 @@ class GuestSession:
         for fd, mask in masks.items():
             poller.register(fd, mask)
         ready = dict(poller.poll(self._patience_ms()))
-        if self._deadline_s is not None and time.monotonic() >= self._deadline_s and not self._cut:
-            self.status = STATUS_OF_TIMEOUT
-            self.end()
+        self._obey(None if self._cut else self._watchdog.look(held_up=self._held_up()))
         if ready.get(self._signals_fd):
             for number in os.read(self._signals_fd, 64):
                 self._on_signal(number)
@@ -156,6 +154,20 @@ class GuestSession:
             if relay.wants_room and ready.get(relay.sink or 0, 0) & ~select.POLLIN:
                 self._print(number, relay)
         self._flush()
+
+    def _held_up(self) -> bool:
+        """Whether the guest may be waiting for whoever reads what it prints."""
+        return any(relay.pending for relay in self._outputs.values())
+
+    def _obey(self, verdict: Verdict | None) -> None:
+        """End the guest if that is the verdict."""
+        if verdict is None:
+            return
+        if verdict.status is None:
+            self._fail(verdict.message, verdict.hint)
+        else:
+            self.status, self.remark = verdict.status, verdict.message
+        self.end()
 
     def _print(self, stream: int, relay: Relay) -> None:
         try:
@@ -186,20 +198,15 @@ class GuestSession:
 
     def _patience_ms(self) -> float | None:
         waits_s = []
-        if self._deadline_s is not None and not self._cut:
-            waits_s.append(max(0.0, self._deadline_s - time.monotonic()))
+        due_s = None if self._cut else self._watchdog.patience_s()
+        if due_s is not None:
+            waits_s.append(due_s)
         if self._supervisor.fileno() < 0 or (self._may_send_input and self._in_background()):
             waits_s.append(BACKGROUND_POLL_S)
         return min(*waits_s, LONGEST_POLL_S) * 1000.0 if waits_s else None
 
     def _in_background(self) -> bool:
-        """Whether reading the terminal would stop us: another process group has it."""
-        if not self._stdin_is_terminal or self._stdin is None:
-            return False
-        try:
-            return os.tcgetpgrp(self._stdin) != os.getpgrp()
-        except OSError:  # not our controlling terminal: no job control, reading is fine
-            return False
+        return self._stdin_is_terminal and in_background(self._stdin)
 
     def _on_signal(self, number: int) -> None:
         if number == signal.SIGWINCH:
@@ -235,6 +242,9 @@ class GuestSession:
             self.log.add(data)
             if not data:
                 self._log_fd = None
+            if self.log.lost_process and not self._cut and self.status is None:
+                self._fail("a process that the guest's programs run in was killed from outside")
+                self.end()
 
     def _hear_guest(self, ready: int) -> None:
         assert self._control is not None

@@ -13,9 +13,10 @@ import struct
 import termios
 from typing import NamedTuple
 
+from netlab.errors import GuestError
 from netlab.namespaces.guest.job import NULL, PIPE, SAME_AS_STDOUT, TERMINAL
 
-__all__ = ["StreamKinds", "describe_streams", "window_size"]
+__all__ = ["CallerStreams", "StreamKinds", "describe_streams", "in_background", "window_size"]
 
 _NULL_DEVICE = os.makedev(1, 3)
 
@@ -26,6 +27,31 @@ class StreamKinds(NamedTuple):
     stdin: str
     stdout: str
     stderr: str
+
+
+class CallerStreams:
+    """The caller's standard streams and what they are.
+
+    Attributes:
+        stdin: Descriptor; None for no input.
+        stdout: Descriptor.
+        stderr: Descriptor.
+        kinds: What they are.
+        window: Rows and columns of the first that is a terminal.
+
+    Raises:
+        GuestError: Output cannot go to one of them.
+    """
+
+    def __init__(self, stdin: int | None, stdout: int, stderr: int) -> None:
+        try:
+            self.kinds = describe_streams(stdin, stdout, stderr)
+        except OSError as error:
+            raise GuestError(f"guest: no output to descriptors {stdout} and {stderr}: {error.strerror}") from error
+        self.stdin = None if self.kinds.stdin == NULL else stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self.window = window_size((stdout, stderr, self.stdin))
 
 
 def describe_streams(stdin: int | None, stdout: int, stderr: int) -> StreamKinds:
@@ -51,6 +77,14 @@ def window_size(descriptors: tuple[int | None, ...]) -> tuple[int, int]:
             rows, columns, _, _ = struct.unpack("HHHH", fcntl.ioctl(fd, termios.TIOCGWINSZ, bytes(8)))
             return rows, columns
     return 0, 0
+
+
+def in_background(terminal: int | None) -> bool:
+    """Return whether reading a terminal would stop us: another process group has it."""
+    try:
+        return terminal is not None and os.tcgetpgrp(terminal) != os.getpgrp()
+    except OSError:  # not our controlling terminal: no job control, reading is fine
+        return False
 
 
 def _input_kind(stdin: int | None) -> str:

@@ -35,6 +35,7 @@ from netlab.namespaces import syscalls
 from netlab.namespaces.guest import confinement
 from netlab.namespaces.guest.descriptor_limit import allow_descriptors
 from netlab.namespaces.guest.kernel_plan import KernelPlan, encode_event
+from netlab.namespaces.guest.spool import SPOOL_NAME, spool_input
 
 __all__ = ["main"]
 
@@ -58,6 +59,8 @@ def main(link_fd: int) -> None:
     try:
         allow_descriptors()
         _make_job_folder(plan)
+        if not spool_input(plan.stdin_fd, Path(plan.job_folder) / SPOOL_NAME, link.fileno()):
+            return
         cpu, claim = claim_cpu(plan.cpus)
         with claim:
             if plan.confine:

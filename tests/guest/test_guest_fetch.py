@@ -118,7 +118,7 @@ def test_a_machine_with_a_new_c_library_gets_the_kernel_as_it_is(
         return driver.kernel.manifest.modules
 
     package = PackageFacts("user-mode-linux", "7.2um1", "libc6 (>= 2.38)", "0" * 64, 1)
-    monkeypatch.setattr(fetch, "_find_suite", lambda *arguments: (Apt(), "forky", package))
+    monkeypatch.setattr(fetch, "find_suite", lambda *arguments: (Apt(), "forky", package))
     monkeypatch.setattr(fetch, "host_libc", lambda: (2, 41))
     monkeypatch.setattr(fetch, "unpack_kernel", unpack)
     monkeypatch.setattr(fetch, "find_patchelf", lambda: pytest.fail("nothing to patch"))

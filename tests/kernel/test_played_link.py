@@ -114,12 +114,12 @@ def test_a_qdisc_that_vanishes_is_told_of() -> None:
 
 def test_no_seed_comes_twice_whoever_changes_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds: dict[int, list[int | None]] = {}
-    for name in ("add", "apply", "apply_fast"):
+    for name in ("add", "apply", "stage"):
         original = getattr(NetemQdisc, name)
 
-        def noting(qdisc: NetemQdisc, state: QdiscState, original: Callable[..., None] = original) -> None:
+        def noting(qdisc: NetemQdisc, state: QdiscState, original: Callable[..., object] = original) -> object:
             seeds.setdefault(qdisc.ifindex, []).append(state.seed)
-            original(qdisc, state)
+            return original(qdisc, state)
 
         monkeypatch.setattr(NetemQdisc, name, noting)
     with Lab(seed=9) as lab:

@@ -250,7 +250,7 @@ def test_impaired_link_on_a_kernel_without_netem(lab: Lab, monkeypatch: pytest.M
     lacking = msgspec.structs.replace(
         kernel_features(), release="6.0-small", netem=False, veth=True, redirect=True
     )
-    monkeypatch.setattr("netlab.lab.kernel_features", lambda: lacking)
+    monkeypatch.setattr("netlab.namespaces.kernel_wire.kernel_features", lambda: lacking)
     lab.add_host("edge")
     lab.add_host("agent")
     for impairment in ("wifi-degraded", ProfilePair("half", LinkProfile(), LinkProfile(delay_s=0.1))):

@@ -12,20 +12,17 @@ import pytest
 from netlab.errors import GuestError
 from netlab.namespaces.guest import installed
 from netlab.namespaces.guest.installed import (
-    MANIFEST_NAME,
-    FileRecord,
     GuestKernel,
-    Manifest,
     default_guest_kernel,
     file_sha256,
     guest_cache,
     kernel_folder_name,
     list_guest_kernels,
-    parse_manifest,
     read_kernel,
     verify_kernel,
     version_key,
 )
+from netlab.namespaces.guest.manifest import MANIFEST_NAME, FileRecord, Manifest, parse_manifest
 
 DIGEST = "0" * 64
 

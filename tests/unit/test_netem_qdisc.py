@@ -12,7 +12,8 @@ from netem_states import netem_states
 from netlab.errors import KernelError
 from netlab.namespaces.kernel_objects import ROOT, QdiscEntry
 from netlab.namespaces.netem_codec import decode_netem, encode_netem
-from netlab.namespaces.netem_qdisc import NetemQdisc, linear_table
+from netlab.namespaces.netem_qdisc import NetemQdisc
+from netlab.namespaces.netem_tables import linear_table
 from netlab.traces.qdisc_state import GilbertElliottState, QdiscState, SlotState
 
 HEADER = b"H" * 52

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+from collections.abc import Sequence
 
 import pytest
 
 from netlab.errors import KernelError, LabError, SpecError
+from netlab.namespaces.change import Change, Refusals, change_one_by_one
 from netlab.namespaces.player import Played, Player
 from netlab.namespaces.timeline import Timeline, Track, schedule_track
 from netlab.traces.profile import LinkProfile
@@ -53,10 +55,21 @@ class NotedQdisc:
         self.clock.time_s += self.cost_s
         self.applied.append((self.clock.time_s - 1000.0, state))
 
-    def verify(self) -> None:
+    @property
+    def asked(self) -> QdiscState | None:
+        return self.applied[-1][1] if self.applied else None
+
+    def apply(self, state: QdiscState) -> None:
+        raise AssertionError("a player only ever changes fast")
+
+    def read(self) -> QdiscState:
+        raise AssertionError("a player verifies, it does not look")
+
+    def verify(self) -> bool:
         if self.differs:
             raise KernelError("put the qdisc in the state asked for", 0, "loss = 1 and not 2")
         self.verified_after.append(len(self.applied))
+        return True
 
 
 def _states(count: int) -> tuple[QdiscState, ...]:
@@ -77,7 +90,7 @@ def _track(count: int, step_s: float = 0.1, *, name: str = "t", loop: bool = Fal
 def test_each_step_at_its_time() -> None:
     clock = JumpingClock()
     qdisc = NotedQdisc(clock)
-    player = Player([Played(_track(5), qdisc)], clock)
+    player = Player([Played(_track(5), qdisc)], clock=clock)
     player.play()
     assert [state for _, state in qdisc.applied] == list(_states(5))
     assert [time_s for time_s, _ in qdisc.applied] == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])
@@ -90,7 +103,7 @@ def test_each_step_at_its_time() -> None:
 def test_lateness_does_not_add_up() -> None:
     clock = JumpingClock(oversleep_s=[0.03] * 5)
     qdisc = NotedQdisc(clock)
-    player = Player([Played(_track(5), qdisc)], clock)
+    player = Player([Played(_track(5), qdisc)], clock=clock)
     player.play()
     assert [time_s for time_s, _ in qdisc.applied] == pytest.approx([0.03, 0.13, 0.23, 0.33, 0.43])
     assert player.counts.late_max_s == pytest.approx(0.03)
@@ -100,7 +113,7 @@ def test_lateness_does_not_add_up() -> None:
 def test_a_late_step_is_applied_late_and_an_overtaken_one_is_logged() -> None:
     clock = JumpingClock(oversleep_s=[0.0, 0.25])
     qdisc = NotedQdisc(clock)
-    player = Player([Played(_track(5), qdisc)], clock)
+    player = Player([Played(_track(5), qdisc)], clock=clock)
     player.play()
     assert [state for _, state in qdisc.applied] == [_states(5)[number] for number in (0, 3, 4)]
     outcomes = {step.step: (step.outcome, step.applied_s) for step in player.log}
@@ -114,7 +127,7 @@ def test_a_late_step_is_applied_late_and_an_overtaken_one_is_logged() -> None:
 def test_every_step_is_accounted_for_whatever_the_clock_does() -> None:
     for oversleep_s in itertools.product((0.0, 0.05, 0.1, 0.35), repeat=4):
         clock = JumpingClock(oversleep_s=list(oversleep_s))
-        player = Player([Played(_track(8), NotedQdisc(clock, cost_s=0.02))], clock)
+        player = Player([Played(_track(8), NotedQdisc(clock, cost_s=0.02))], clock=clock)
         player.play()
         assert sorted(step.step for step in player.log) == list(range(8))
         assert player.counts.applied + player.counts.superseded == 8
@@ -124,7 +137,9 @@ def test_every_step_is_accounted_for_whatever_the_clock_does() -> None:
 def test_both_directions_on_the_same_deadline() -> None:
     clock = JumpingClock()
     forward, back = NotedQdisc(clock), NotedQdisc(clock)
-    player = Player([Played(_track(3, name="forward"), forward), Played(_track(3, name="back"), back)], clock)
+    player = Player(
+        [Played(_track(3, name="forward"), forward), Played(_track(3, name="back"), back)], clock=clock
+    )
     player.play()
     assert [time_s for time_s, _ in forward.applied] == [time_s for time_s, _ in back.applied]
     assert clock.waits[:3] == pytest.approx([1000.0, 1000.1, 1000.2])
@@ -135,7 +150,7 @@ def test_tracks_supersede_their_own_steps_alone() -> None:
     # Slow has a step at 0.2; when all wakes late at 0.35, fast's steps overtake fast's, never slow's.
     clock = JumpingClock(oversleep_s=[0.0, 0.25])
     fast, slow = NotedQdisc(clock), NotedQdisc(clock)
-    player = Player([Played(_track(5, name="fast"), fast), Played(_track(2, 0.2, name="slow"), slow)], clock)
+    player = Player([Played(_track(5, name="fast"), fast), Played(_track(2, 0.2, name="slow"), slow)], clock=clock)
     player.play()
     assert [state for _, state in slow.applied] == list(_states(2))
     assert {step.track for step in player.log if step.outcome == "superseded"} == {"fast"}
@@ -144,7 +159,7 @@ def test_tracks_supersede_their_own_steps_alone() -> None:
 def test_a_loop_counts_on_and_seeds_anew() -> None:
     clock = JumpingClock(until_s=0.95)
     qdisc = NotedQdisc(clock)
-    player = Player([Played(_track(3, loop=True, seeded=True), qdisc)], clock)
+    player = Player([Played(_track(3, loop=True, seeded=True), qdisc)], clock=clock)
     player.play()
     assert player.duration_s == math.inf
     assert [state.seed for _, state in qdisc.applied] == list(range(500, 510))
@@ -162,7 +177,7 @@ def test_a_pass_is_a_product_not_a_sum() -> None:
 def test_a_refusal_is_logged_and_play_goes_on() -> None:
     clock = JumpingClock()
     qdisc = NotedQdisc(clock, refuse=frozenset({1}))
-    player = Player([Played(_track(4), qdisc)], clock)
+    player = Player([Played(_track(4), qdisc)], clock=clock)
     player.play()
     assert [step.outcome for step in player.log] == ["applied", "failed", "applied", "applied"]
     assert player.log[1].error.startswith("cannot change the qdisc")
@@ -173,23 +188,34 @@ def test_a_refusal_is_logged_and_play_goes_on() -> None:
         player.stop()
 
 
-def test_read_back_happens_between_steps_with_time_to_spare() -> None:
+def test_what_is_due_on_one_deadline_is_changed_together() -> None:
     clock = JumpingClock()
-    qdisc = NotedQdisc(clock)
-    Player([Played(_track(50), qdisc)], clock).play()
-    assert qdisc.verified_after, "never verified"
-    assert len(qdisc.verified_after) <= 6  # about once a second of the five
-    clock = JumpingClock()
-    hasty = NotedQdisc(clock)
-    Player([Played(_track(500, 0.01), hasty)], clock).play()
-    assert hasty.verified_after == [500]  # steps of 10 ms leave no time: at the end alone
+    forward, back = NotedQdisc(clock), NotedQdisc(clock, refuse=frozenset({1}))
+    sends: list[int] = []
+
+    def change_together(changes: Sequence[Change]) -> Refusals:
+        sends.append(len(changes))
+        return change_one_by_one(changes)
+
+    tracks = [Played(_track(3, name="forward"), forward), Played(_track(3, name="back"), back)]
+    player = Player(tracks, change_together, clock=clock)
+    player.play()
+    assert sends == [2, 2, 2]
+    assert [(step.track, step.outcome) for step in player.log if step.step == 1] == [
+        ("forward", "applied"),
+        ("back", "failed"),
+    ]
+    by_step = {step.step: step.applied_s for step in player.log if step.outcome == "applied"}
+    assert all(step.applied_s == by_step[step.step] for step in player.log if step.applied_s is not None), (
+        "one moment for all that belong together"
+    )
 
 
 def test_a_difference_found_by_read_back_is_told() -> None:
     clock = JumpingClock()
     qdisc = NotedQdisc(clock)
     qdisc.differs = True
-    player = Player([Played(_track(2), qdisc)], clock)
+    player = Player([Played(_track(2), qdisc)], clock=clock)
     player.play()
     with pytest.raises(KernelError, match="loss = 1 and not 2"):
         player.stop()
@@ -198,7 +224,7 @@ def test_a_difference_found_by_read_back_is_told() -> None:
 def test_stop_reads_back_what_was_applied_last() -> None:
     clock = JumpingClock(until_s=0.15)
     qdisc = NotedQdisc(clock)
-    player = Player([Played(_track(5), qdisc)], clock)
+    player = Player([Played(_track(5), qdisc)], clock=clock)
     player.play()
     player.stop()
     assert qdisc.verified_after[-1] == len(qdisc.applied) == 2
@@ -207,7 +233,7 @@ def test_stop_reads_back_what_was_applied_last() -> None:
 
 def test_the_log_is_bounded_and_the_counts_go_on() -> None:
     clock = JumpingClock()
-    player = Player([Played(_track(100), NotedQdisc(clock))], clock, log_steps=10)
+    player = Player([Played(_track(100), NotedQdisc(clock))], clock=clock, log_steps=10)
     player.play()
     assert [step.step for step in player.log] == list(range(90, 100))
     assert player.counts.applied == 100
@@ -222,7 +248,7 @@ def test_states_are_made_before_their_deadline() -> None:
         return step
 
     track = Track(name="t", starts_s=(0.0, 0.1, 0.2), states=_states(3), duration_s=0.3, seed_of=seed_of)
-    Player([Played(track, NotedQdisc(clock))], clock).play()
+    Player([Played(track, NotedQdisc(clock))], clock=clock).play()
     assert made == [(0, 0.0), (1, 0.0), (2, pytest.approx(0.1))]
 
 
@@ -242,7 +268,7 @@ def test_a_superseded_state_is_never_made() -> None:
 
 def test_nothing_to_play() -> None:
     clock = JumpingClock()
-    player = Player([], clock)
+    player = Player([], clock=clock)
     player.play()
     assert (player.log, player.duration_s) == ([], 0.0)
 
@@ -250,7 +276,7 @@ def test_nothing_to_play() -> None:
 def test_misuse_of_a_player() -> None:
     clock = JumpingClock()
     with pytest.raises(LabError, match="two tracks of one name"):
-        Player([Played(_track(1), NotedQdisc(clock)), Played(_track(1), NotedQdisc(clock))], clock)
+        Player([Played(_track(1), NotedQdisc(clock)), Played(_track(1), NotedQdisc(clock))], clock=clock)
 
 
 @pytest.mark.parametrize(

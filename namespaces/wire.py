@@ -1,0 +1,127 @@
+"""Wire: the middle of a lab, where its links are laid and impaired; and Wiring, which makes it.
+
+::
+
+    Lab --Wiring.make--> Wire           chosen once, when the lab is made
+    Link.open --lay, impair, join--> Wire --> KernelWire  namespaces/kernel_wire.py: veth and netem
+                                         `--> RelayWire   namespaces/relay/: TAPs and a LinkModel
+
+Two protocols, no code: what a Link needs of the thing that carries its packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from netlab.namespaces.change import Change, Refusals
+from netlab.namespaces.impairer import Impairer
+from netlab.namespaces.link_plan import LinkPlan
+from netlab.namespaces.node import Node
+from netlab.namespaces.packet_recorder import Recorder
+from netlab.traces.qdisc_state import QdiscState
+from netlab.traces.seed import Direction
+
+__all__ = ["Wire", "Wiring"]
+
+
+class Wire(Protocol):
+    """Carries the packets of all links of one lab."""
+
+    @property
+    def seeded(self) -> bool:
+        """Whether a state's seed decides what is lost and delayed."""
+        ...
+
+    def require_impairments(self) -> None:
+        """Refuse where no link can be impaired.
+
+        Raises:
+            FeatureMissing: What it takes is not there; says what.
+        """
+        ...
+
+    def lay(self, plan: LinkPlan, ends: tuple[Node, Node], mtu: int) -> None:
+        """Make both ends of a link, in the hosts too; nothing passes yet.
+
+        Raises:
+            KernelError: The kernel refuses.
+        """
+        ...
+
+    def impair(self, plan: LinkPlan, direction: Direction, state: QdiscState) -> Impairer:
+        """Give one direction its first impairment.
+
+        Raises:
+            KernelError: It is refused, or another state shows afterwards.
+        """
+        ...
+
+    def join(self, plan: LinkPlan) -> None:
+        """Let packets through, both ways.
+
+        Raises:
+            KernelError: The kernel refuses.
+        """
+        ...
+
+    def take_away(self, plan: LinkPlan) -> None:
+        """Remove what there is of a link.
+
+        Raises:
+            KernelError: Something of it cannot be removed.
+        """
+        ...
+
+    def change_together(self, changes: Sequence[Change]) -> Refusals:
+        """Put several directions, each named once, in new states in one go; nothing is read back.
+
+        Returns:
+            For each change the error that refused it, or None; a refusal of one keeps none of the others.
+        """
+        ...
+
+    def record(self) -> Recorder:
+        """Begin to record packets, on links that will be made later, too; the caller closes the recorder.
+
+        Raises:
+            KernelError: The kernel refuses.
+        """
+        ...
+
+    def check(self) -> None:
+        """Do nothing as long as packets can pass.
+
+        Raises:
+            LabError: What carries them has died.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close it; every link of the lab goes with it."""
+        ...
+
+
+class Wiring(Protocol):
+    """Makes the wires of labs: one way of carrying packets, chosen once."""
+
+    @property
+    def name(self) -> str:
+        """What results call it: ``host`` or ``relay``."""
+        ...
+
+    def make(self, name: str) -> Wire:
+        """Make the wire of a lab.
+
+        Args:
+            name: What messages call it.
+
+        Raises:
+            PrivilegeError: The caller may not make namespaces.
+            KernelError: The kernel refuses.
+        """
+        ...
+
+    def warnings(self) -> list[str]:
+        """Return what a person must know before trusting what impaired links show."""
+        ...

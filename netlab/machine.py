@@ -1,0 +1,65 @@
+"""machine: what a result says of where it was measured: processor, kernel, guest, engine, clock, memory.
+
+Roof. Reads this process and /proc, changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+from netlab.clock_name import clock_name, in_virtual_time
+
+__all__ = ["ENGINE_VARIABLE", "engine_name", "inside_guest", "machine"]
+
+ENGINE_VARIABLE = "NETLAB_ENGINE"
+"""Tells the programs of a lab what carries its packets, where that is not the kernel they run on."""
+
+_GUEST_VARIABLE = "NETLAB_GUEST"
+
+
+def inside_guest() -> str | None:
+    """Return the identity of the guest kernel we run in (release and SHA-256), or None on a host."""
+    return os.environ.get(_GUEST_VARIABLE)
+
+
+def engine_name() -> str:
+    """Return what carries the packets of labs here: ``host``, ``relay`` or ``guest``."""
+    return os.environ.get(ENGINE_VARIABLE) or ("guest" if inside_guest() else "host")
+
+
+def machine() -> dict[str, object]:
+    """Return what a result says of the machine it was measured on.
+
+    ``engine`` and ``clock`` together are the corner: host, relay, guest real, guest virtual. ``guest`` is the
+    guest kernel's release and SHA-256. ``not_claimable`` says which figures mean nothing under this clock.
+    """
+    found: dict[str, object] = {
+        "cpu": _field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_bytes": _memory_bytes(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "guest": inside_guest(),
+        "engine": engine_name(),
+        "clock": clock_name(),
+        "python": platform.python_version(),
+    }
+    if in_virtual_time():
+        found["not_claimable"] = "deadlines and processing time: computing is free in virtual time"
+    return found
+
+
+def _memory_bytes() -> int | None:
+    """Return the memory of this kernel: in a guest the guest's."""
+    words = _field("/proc/meminfo", "MemTotal").split()
+    return int(words[0]) * 1024 if words and words[0].isdecimal() else None
+
+
+def _field(path: str, name: str) -> str:
+    """Return the first value of a name in one of /proc's tables; empty where it has none."""
+    for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == name:
+            return value.strip()
+    return ""

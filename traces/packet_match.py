@@ -1,0 +1,191 @@
+"""Matching frames: which of the frames that left a link is which of those that entered it. Pure.
+
+::
+
+    entered  s1 s2 s3 s4 ...                    left  d1 d2 d3 ...
+       |   same content: the earliest that is still missing; none missing: a second copy
+       |   one flipped bit: netem's corruption, found by the linearity of CRC-32
+       |   same but for the congestion mark: marked
+       v   nothing left for a frame that entered: lost, or pending if the recording ended too soon to tell
+    PacketRecord ...
+
+A frame is known by digests of its bytes; the bytes themselves are not kept. CRC-32 is linear: the CRCs of two
+frames of one length differ by a number that depends on the differing bits alone, so a table of the numbers of
+all single bits says whether one flipped bit makes one frame the other.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import zlib
+from collections import defaultdict
+from collections.abc import Sequence
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from netlab.traces.packet_log import Arrival, PacketRecord, record_packet
+from netlab.traces.seed import Direction
+
+__all__ = ["Frame", "Matched", "look_at", "match_frames"]
+
+_ETHERNET_BYTES = 14
+_IPV4 = b"\x08\x00"
+_TRAFFIC_CLASS = _ETHERNET_BYTES + 1
+_IP_CHECKSUM = _ETHERNET_BYTES + 10
+_IP_HEADER_BYTES = 20
+_ECN_BITS = 0b11
+_POLYNOMIAL = 0xEDB88320
+"""CRC-32's, as zlib has it: bits in reverse."""
+
+
+class Frame(Struct, frozen=True, gc=False):
+    """A frame as a tap has seen it.
+
+    Attributes:
+        seen_ns: When.
+        length_bytes: Its length, Ethernet header included.
+        digest: Of all its bytes.
+        crc: CRC-32 of all its bytes.
+        unmarked: Digest of an IPv4 packet without its congestion mark; empty where it can bear none.
+    """
+
+    seen_ns: int
+    length_bytes: int
+    digest: bytes
+    crc: int
+    unmarked: bytes = b""
+
+
+class Matched(Struct, frozen=True):
+    """What matching has found.
+
+    Attributes:
+        records: A record a packet and further copy.
+        strangers: Frames that left and of which nobody saw them enter.
+    """
+
+    records: list[PacketRecord]
+    strangers: int
+
+
+def look_at(seen_ns: int, data: bytes) -> Frame:
+    """Return what is kept of a frame."""
+    unmarked = b""
+    if (
+        data[12:14] == _IPV4
+        and len(data) >= _ETHERNET_BYTES + _IP_HEADER_BYTES
+        and data[_TRAFFIC_CLASS] & _ECN_BITS
+    ):
+        plain = bytearray(data)
+        plain[_TRAFFIC_CLASS] &= ~_ECN_BITS & 0xFF
+        plain[_IP_CHECKSUM : _IP_CHECKSUM + 2] = b"\0\0"
+        unmarked = _digest(plain)
+    return Frame(seen_ns, len(data), _digest(data), zlib.crc32(data), unmarked)
+
+
+def match_frames(
+    link: str, direction: Direction, entered: Sequence[Frame], left: Sequence[Frame], end_ns: int
+) -> Matched:
+    """Return what happened to each frame that entered one direction of a link.
+
+    Args:
+        link: Name of the link.
+        direction: ``forward`` or ``back``.
+        entered: Frames as they entered.
+        left: Frames as they left.
+        end_ns: When the recording ended: a frame that is missing and was sent less than the longest delay
+            before that may still be on its way.
+    """
+    matching = _Matching(sorted(entered, key=lambda frame: frame.seen_ns))
+    strangers = sum(not matching.take(frame) for frame in sorted(left, key=lambda frame: frame.seen_ns))
+    records: list[PacketRecord] = []
+    for frame, arrivals in matching.pairs():
+        records += record_packet(frame.seen_ns, link, direction, frame.length_bytes, arrivals)
+    longest_ns = max((record.delay_ns or 0 for record in records), default=0)
+    return Matched([_judge(record, end_ns - longest_ns) for record in records], strangers)
+
+
+def _judge(record: PacketRecord, settled_ns: int) -> PacketRecord:
+    """Call a missing packet pending where it was sent too late to be missed."""
+    if record.fate != "lost" or record.sent_ns <= settled_ns:
+        return record
+    return PacketRecord(record.sent_ns, record.link, record.direction, record.length_bytes, "pending", None)
+
+
+class _Matching:
+    """Frames that have entered, in order of time, and what has been found of each."""
+
+    def __init__(self, entered: Sequence[Frame]) -> None:
+        self._entered = entered
+        self._arrivals: list[list[Arrival]] = [[] for _ in entered]
+        self._same: dict[bytes, _Alike] = defaultdict(_Alike)
+        self._unmarked: dict[bytes, _Alike] = defaultdict(_Alike)
+        self._of_length: dict[int, list[int]] = defaultdict(list)
+        for position, frame in enumerate(entered):
+            self._same[frame.digest].positions.append(position)
+            self._of_length[frame.length_bytes].append(position)
+            if frame.unmarked:
+                self._unmarked[frame.unmarked].positions.append(position)
+
+    def pairs(self) -> list[tuple[Frame, list[Arrival]]]:
+        """Return each frame that entered with what left of it."""
+        return list(zip(self._entered, self._arrivals, strict=True))
+
+    def take(self, frame: Frame) -> bool:
+        """Find which frame this one was; return whether it was any."""
+        ways = (
+            (self._same.get(frame.digest), False, False),
+            (_Alike(self._one_bit_away(frame)), True, False),
+            (self._unmarked.get(frame.unmarked) if frame.unmarked else None, False, True),
+        )
+        for alike, corrupted, marked in ways:
+            position = None if alike is None else self._choose(alike, frame.seen_ns)
+            if position is not None:
+                self._arrivals[position].append(Arrival(frame.seen_ns, corrupted, marked))
+                return True
+        return False
+
+    def _choose(self, alike: _Alike, seen_ns: int) -> int | None:
+        """Return the first of these that entered by then and is missing, else the last that entered by then."""
+        positions = alike.positions
+        while alike.head < len(positions) and self._arrivals[positions[alike.head]]:
+            alike.head += 1
+        if alike.head < len(positions) and self._entered[positions[alike.head]].seen_ns <= seen_ns:
+            return positions[alike.head]
+        entered = bisect.bisect_right(positions, seen_ns, key=lambda position: self._entered[position].seen_ns)
+        return positions[entered - 1] if entered else None
+
+    def _one_bit_away(self, frame: Frame) -> list[int]:
+        if frame.length_bytes not in self._of_length or frame.digest in self._same:
+            return []
+        deltas = _single_bits(frame.length_bytes)
+        same_length = self._of_length[frame.length_bytes]
+        return [position for position in same_length if self._entered[position].crc ^ frame.crc in deltas]
+
+
+class _Alike:
+    """Frames that entered and cannot be told apart: positions, which rise, and where the missing ones begin."""
+
+    __slots__ = ("head", "positions")
+
+    def __init__(self, positions: list[int] | None = None) -> None:
+        self.positions = positions or []
+        self.head = 0
+
+
+@functools.lru_cache(maxsize=64)
+def _single_bits(length_bytes: int) -> frozenset[int]:
+    """Return what a single flipped bit makes of the CRC of a frame of this length, for each bit."""
+    # A register of CRC-32 after one flipped bit and n further zero bits, which is all that linearity leaves.
+    deltas = []
+    register = 0
+    for _ in range(8 * length_bytes):
+        register = (register >> 1) ^ (_POLYNOMIAL if register & 1 else 0) if register else _POLYNOMIAL
+        deltas.append(register)
+    return frozenset(deltas)
+
+
+def _digest(data: bytes | bytearray) -> bytes:
+    return blake2b(data, digest_size=8).digest()
