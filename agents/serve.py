@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         transport: ``datagram`` or ``stream``.
         policy: Name of the policy.
         ready_path: File that appears, with the bound address in it, once edges may dial; empty for none.
+        inference_s: What one decision is declared to cost: spent in virtual time, where computing is free.
     """
 
     address: str = "127.0.0.1:0"
@@ -37,6 +39,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     transport: Literal["datagram", "stream"] = "datagram"
     policy: str = "linear-predict"
     ready_path: str = ""
+    inference_s: float = 0.0
 
 
 def serve_agent(
@@ -55,15 +58,17 @@ def serve_agent(
         verbose: Report the traceback of a policy that fails.
 
     Raises:
-        SpecError: No such policy or address, or the ready file cannot be written.
+        SpecError: No such policy or address, a cost below 0, or the ready file cannot be written.
         AuthError: The key is missing or unsafe.
         KernelError: The address cannot be had.
     """
+    if not (math.isfinite(config.inference_s) and config.inference_s >= 0.0):
+        raise SpecError(f"{config.inference_s}: must be finite and not below 0", key="inference_s")
     recipe = find_policy(config.policy)
     key = Key.read(config.key_path) if config.key_path else None
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(Listener(Address.parse(config.address), key, config.transport))
-        service = AgentService(listener, recipe, report, verbose=verbose)
+        service = AgentService(listener, recipe, report, inference_s=config.inference_s, verbose=verbose)
         stack.enter_context(stop_on_signals(service.stop))
         if config.ready_path:
             _write_ready(config.ready_path, listener.address)

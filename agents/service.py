@@ -6,7 +6,8 @@
     Received -> the session's Remote -> Action -> back at once
     Closed   -> forget the session
 
-Between the arrival of an observation and the sending of its answer stand only the remote and the wire.
+Between the arrival of an observation and the sending of its answer stand only the remote and the wire; in
+virtual time also what a decision is declared to cost.
 
 A policy is code of somebody else's, and an edge's task chooses what it meets: whatever a policy raises, and
 whatever of its answer cannot be sent, ends that one session and is reported. The other edges go on.
@@ -21,6 +22,7 @@ from msgspec import Struct, structs
 
 import netlab
 from netlab.agents.policy import Recipe
+from netlab.charge import charge
 from netlab.control.counters import RemoteCounters
 from netlab.control.remote import Remote
 from netlab.errors import SpecError
@@ -46,6 +48,7 @@ class AgentCounters(Struct, kw_only=True):
         strangers: Times somebody was turned away before a session (counted at most once a second).
         unexpected: Messages that an edge should not send.
         send_dropped: Answers that did not leave.
+        inference_s: What each decision was declared to cost; 0 where nothing was declared.
         remote: Sum over sessions.
     """
 
@@ -56,6 +59,7 @@ class AgentCounters(Struct, kw_only=True):
     strangers: int = 0
     unexpected: int = 0
     send_dropped: int = 0
+    inference_s: float = 0.0
     remote: RemoteCounters
 
 
@@ -66,6 +70,7 @@ class AgentService:
         listener: Where edges come in; the service closes it.
         recipe: Makes a policy and its predictor for each session.
         report: Told each event worth a line, in words for a person; must return at once.
+        inference_s: What one decision is declared to cost; spent in virtual time alone.
         verbose: Report the traceback of a policy that fails, too.
     """
 
@@ -75,14 +80,16 @@ class AgentService:
         recipe: Recipe,
         report: Callable[[str], None] = lambda line: None,
         *,
+        inference_s: float = 0.0,
         verbose: bool = False,
     ) -> None:
         self._listener = listener
         self._recipe = recipe
         self._report = report
+        self._inference_s = inference_s
         self._verbose = verbose
         self._remotes: dict[Session, Remote] = {}
-        self._counters = AgentCounters(remote=RemoteCounters())
+        self._counters = AgentCounters(inference_s=inference_s, remote=RemoteCounters())
         self._stopped_by = ""
 
     @property
@@ -124,7 +131,10 @@ class AgentService:
     def _answer(self, session: Session, remote: Remote, observation: Observation) -> None:
         try:
             action = remote.receive(observation)
-            if action is not None and not session.send(action):
+            if action is None:
+                return
+            charge(self._inference_s)
+            if not session.send(action):
                 self._counters.send_dropped += 1
         except Exception as error:  # whatever a policy may raise
             self._fail(session, error, refused=False)

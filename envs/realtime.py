@@ -14,6 +14,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from netlab.clock_name import in_virtual_time
+
 __all__ = ["collect_garbage", "realtime_process"]
 
 _PR_SET_TIMERSLACK = 29
@@ -50,8 +52,11 @@ def realtime_process() -> Iterator[None]:
 def _favour(niceness: int, session_niceness: int) -> None:
     """Set both, as far as we may: Linux shares a CPU among sessions first, then among a session's processes.
 
-    A session that we do not lead is somebody's shell: it would stay favoured if we were killed.
+    A session that we do not lead is somebody's shell: it would stay favoured if we were killed. In virtual time
+    nobody competes for a CPU, so nobody is favoured.
     """
+    if in_virtual_time():
+        return
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, niceness)
     if os.getsid(0) == os.getpid():

@@ -7,7 +7,7 @@ import platform
 import statistics
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from netlab.control.counters import AgeSummary, EdgeCounters
 from netlab.control.histogram import Histogram
@@ -61,7 +61,7 @@ class EpisodeResult(Struct, frozen=True, kw_only=True):
         counters: What was played, missed and dropped.
         ages: Ages at play.
         latency: From an observation leaving to the first arrival of an action based on it.
-        deadline_misses: Ticks that began more than 2 ms late.
+        deadline_misses: Ticks that began more than 2 ms late; null in virtual time.
         skipped_ticks: Ticks that never began.
         disconnected_ticks: Ticks without a connection.
     """
@@ -74,7 +74,7 @@ class EpisodeResult(Struct, frozen=True, kw_only=True):
     counters: EdgeCounters
     ages: AgeSummary
     latency: DurationSummary
-    deadline_misses: int
+    deadline_misses: int | None
     skipped_ticks: int
     disconnected_ticks: int
 
@@ -101,14 +101,15 @@ class RunResult(Struct, frozen=True, kw_only=True):
         counters: Sum over episodes.
         ages: Ages at play over all episodes.
         latency: Observation-to-action latency over all episodes.
-        lateness: How late ticks began.
-        deadline_misses: Ticks that began more than 2 ms late.
+        lateness: How late ticks began; without a count in virtual time.
+        deadline_misses: Ticks that began more than 2 ms late; null in virtual time.
         skipped_ticks: Ticks that never began.
         disconnected_ticks: Ticks without a connection.
         connections: How many times the agent was reached.
         send_dropped: Observations that did not leave.
         last_loss: Why the agent was last lost or could not be reached; empty where it never was.
         faults: What failed beside the ticks without ending the run: the fallback, the tick log.
+        not_claimable: What this run says nothing of, and why; empty in real time.
     """
 
     netlab: str
@@ -130,13 +131,24 @@ class RunResult(Struct, frozen=True, kw_only=True):
     ages: AgeSummary
     latency: DurationSummary
     lateness: DurationSummary
-    deadline_misses: int
+    deadline_misses: int | None
     skipped_ticks: int
     disconnected_ticks: int
     connections: int
     send_dropped: int
     last_loss: str
     faults: tuple[str, ...] = ()
+    not_claimable: str = ""
+
+    def without_deadlines(self, why: str) -> RunResult:
+        """Return the result without what its clock does not let it claim: late ticks.
+
+        Args:
+            why: Stands in the result in their place.
+        """
+        unknown = DurationSummary.of(Histogram())
+        episodes = tuple(structs.replace(episode, deadline_misses=None) for episode in self.episodes)
+        return structs.replace(self, episodes=episodes, lateness=unknown, deadline_misses=None, not_claimable=why)
 
     @property
     def returns(self) -> list[float]:

@@ -2,8 +2,8 @@
 
 ::
 
-    /proc/self/cgroup   which group we are in, a line a hierarchy  \\
-    /proc/self/mountinfo   where the hierarchies are mounted        > <our group>/netlab-<id>
+    /proc/self/cgroup     which group we are in, a line a hierarchy --.
+    /proc/self/mountinfo  where the hierarchies are mounted ----------+--> <our group>/netlab-<id>
 
 The one thing of a lab that the kernel does not take back when its process is killed: whoever finds the
 name of a dead lab removes it. A folder with a process in it cannot be removed, so no living one ever is.

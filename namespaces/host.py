@@ -49,15 +49,26 @@ class Host:
         name: Its name.
         node: Its namespace and socket.
         attachments: Its links, in the order of their interfaces eth0, eth1 ...
+        peers: Names of its neighbours, by the variables that programs know them by.
         processes: What has been started in it.
     """
 
-    def __init__(self, node: Node, lab_name: str, run_folder: Path | None, pids: Callable[[], PidSpace]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        lab_name: str,
+        run_folder: Path | None,
+        pids: Callable[[], PidSpace],
+        cpu_variables: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         self.name = node.name
         self.node = node
         self.attachments: list[Attachment] = []
+        self.peers: dict[str, str] = {}
+        self._peer_addresses: dict[str, str] = {}  # of several links to one peer the first counts
         self.processes: list[HostProcess] = []
         self._lab_name = lab_name
+        self._cpu_variables = cpu_variables
         self._run_folder = run_folder
         self._pids = pids
 
@@ -78,21 +89,26 @@ class Host:
         Raises:
             LabError: There is no link between the two.
         """
-        for attachment in self.attachments:
-            if attachment.peer == peer:
-                return attachment.peer_address
-        raise LabError(
-            f"host {self.name} has no link to {peer}", hint="a host reaches its direct neighbours alone"
-        )
+        address = self._peer_addresses.get(peer)
+        if address is None:
+            hint = "a host reaches its direct neighbours alone"
+            raise LabError(f"host {self.name} has no link to {peer}", hint=hint)
+        return address
+
+    def attach(self, attachment: Attachment) -> None:
+        """Take note of a link that has been made."""
+        self.attachments.append(attachment)
+        self.peers[peer_variable(attachment.peer)] = attachment.peer
+        self._peer_addresses.setdefault(attachment.peer, attachment.peer_address)
 
     def environment(self) -> dict[str, str]:
         """Return the variables by which its programs learn where they are (docs/labs.md)."""
-        variables = {"NETLAB_LAB": self._lab_name, "NETLAB_HOST": self.name}
+        variables = {"NETLAB_LAB": self._lab_name, "NETLAB_HOST": self.name, **self._cpu_variables()}
         if self.attachments:
             variables["NETLAB_ADDRESS"] = self.attachments[0].address
             variables["NETLAB_PEER"] = self.attachments[0].peer_address
-        for attachment in reversed(self.attachments):  # of two links to one peer the first counts
-            variables[peer_variable(attachment.peer)] = attachment.peer_address
+        for variable, peer in self.peers.items():
+            variables[variable] = self._peer_addresses[peer]
         return variables
 
     def call(self, function: Callable[[], T]) -> T:
@@ -144,10 +160,30 @@ class Host:
             own_session=own_session,
             ignored_signals=ignored_signals,
         )
-        pids = self._pids()
-        process = pids.start(program, self.node.namespace, self._open_output(stdout), stdin)
+        self._pids()  # may refuse: before a file is opened
+        process = self.run(program, self._open_output(stdout), stdin)
         self.processes.append(process)
         return process
+
+    def run(self, program: Program, output: ProcessOutput, stdin: int | None = None) -> HostProcess:
+        """Start a program exactly as it is described; it is the caller's, not one of ``processes``.
+
+        Args:
+            program: What to run, its whole environment included.
+            output: Where it prints; ours to close from now on.
+            stdin: A descriptor it reads; nothing unless given.
+
+        Raises:
+            SpecError: An argument or variable cannot be encoded.
+            KernelError: It cannot be started: no such program, not executable.
+            LabError: The lab is closed, or its keeper is dead.
+        """
+        try:
+            pids = self._pids()
+        except BaseException:
+            output.close()
+            raise
+        return pids.start(program, self.node.namespace, output, stdin)
 
     def _open_output(self, stdout: str | os.PathLike[str] | None) -> ProcessOutput:
         if stdout == "inherit":

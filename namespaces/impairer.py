@@ -57,3 +57,11 @@ class Impairer(Protocol):
             KernelError: It is in another; names each field.
         """
         ...
+
+    def counters(self) -> object:
+        """Return what it has done so far, in the words of whoever does it: QdiscEntry or LaneCounts.
+
+        Raises:
+            KernelError: It is gone.
+        """
+        ...

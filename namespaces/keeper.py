@@ -19,12 +19,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import select
 import signal
 import socket
 import struct
 import sys
+import termios
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -201,6 +203,8 @@ def _become(request: dict[str, Any], descriptors: list[int], report_fd: int) -> 
         stage = " (open its streams)"
         for number, fd in enumerate(standard):
             os.dup2(fd, number)
+        if request["terminal"]:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # 0: never taken from another session
         stage = f" (change to the folder {request['cwd']})"
         os.chdir(_bytes(request["cwd"]))
         stage = ""

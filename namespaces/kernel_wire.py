@@ -6,6 +6,8 @@
     eth0 ====veth==== in -> redirect -> [netem forward] out ====veth==== eth0
     eth0 ====veth==== out [netem back] <- redirect <- in    ====veth==== eth0
 
+    links of a medium:    in -> redirect -> [netem of the medium] ====veth==== by sender -> [netem] out
+
 A packet that arrives at one end of the wire leaves at the other as it came, MAC addresses and TTL included:
 neither host can tell. netem is never on a sender's own egress, where it would distort TCP. Segmentation
 offloads are off: each draw of netem decides over one packet.
@@ -13,20 +15,23 @@ offloads are off: each draw of netem decides over one packet.
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 
 from netlab.errors import KernelError
 from netlab.namespaces.change import Change, Refusals
 from netlab.namespaces.features import KernelFeatures, kernel_features, require_netem
-from netlab.namespaces.link_plan import LinkPlan
+from netlab.namespaces.link_plan import MAX_MTU_BYTES, EndPlan, LinkPlan
+from netlab.namespaces.medium_plan import MediumPlan
 from netlab.namespaces.namespace import Namespace
 from netlab.namespaces.netem_batch import change_netems
 from netlab.namespaces.netem_qdisc import NetemQdisc
-from netlab.namespaces.node import Node
+from netlab.namespaces.node import Node, batches
 from netlab.namespaces.offload import switch_offloads_off
 from netlab.namespaces.packet_recorder import KernelRecorder
+from netlab.namespaces.redirection import forget_sender, redirect_sender, sort_by_sender
 from netlab.namespaces.rtnetlink import RouteSocket
+from netlab.namespaces.wire import Span
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.seed import Direction
 
@@ -75,6 +80,7 @@ class KernelWire(Node):
         self.qdiscs = qdiscs
         self.readings = readings
         self.features = features
+        self._in_medium: dict[int, MediumPlan] = {}
 
     @classmethod
     def make(cls, name: str, features: Callable[[], KernelFeatures]) -> KernelWire:
@@ -104,25 +110,55 @@ class KernelWire(Node):
         """
         require_netem(self.features())
 
-    def lay(self, plan: LinkPlan, ends: tuple[Node, Node], mtu: int) -> None:
-        """Make two veth pairs, their outer ends in the hosts and up.
+    def add_medium(self, plan: MediumPlan, state: QdiscState) -> NetemQdisc:
+        """Make a veth pair with netem where frames enter it; where they leave it they are sorted by sender.
+
+        Raises:
+            FeatureMissing: The kernel lacks something that is needed.
+            KernelError: The kernel refuses, or shows another state.
+        """
+        self.routes.add_veth(
+            plan.entry, plan.exit, index=plan.entry_index, peer_index=plan.exit_index,
+            mtu=MAX_MTU_BYTES, gso_max_segs=1,
+        )  # fmt: skip
+        try:
+            for name in (plan.entry, plan.exit):
+                switch_offloads_off(self.routes, name)
+            qdisc = NetemQdisc(self.qdiscs, plan.entry_index, features=self.features(), readings=self.readings)
+            qdisc.add(state)
+            with self.routes.batch():
+                self.routes.add_ingress(plan.exit_index)
+                sort_by_sender(self.routes, plan.exit_index)
+                # The exit first: an end that comes up after its peer is in use at once.
+                self.routes.set_up(plan.exit_index)
+                self.routes.set_up(plan.entry_index)
+        except BaseException:
+            with contextlib.suppress(KernelError):  # the first error counts
+                self.routes.delete_link(plan.entry_index)
+            raise
+        return qdisc
+
+    def lay(self, spans: Sequence[Span]) -> None:
+        """Make two veth pairs a link, their outer ends in the hosts and up.
 
         Raises:
             FeatureMissing: The kernel has no veth.
             KernelError: The kernel refuses.
         """
-        sides = list(zip((plan.first, plan.second), ends, strict=True))
         with self.routes.batch():
-            for end, host in sides:
-                self.routes.add_veth(
-                    end.wire_interface, end.interface, peer_netns_fd=host.namespace.fd,
-                    index=end.wire_index, peer_index=end.index, mac=end.wire_mac, peer_mac=end.mac,
-                    mtu=mtu, gso_max_segs=1,
-                )  # fmt: skip
-        for end, host in sides:
-            switch_offloads_off(host.routes, end.interface)
-            switch_offloads_off(self.routes, end.wire_interface)
-            host.routes.set_up(end.index)
+            for span in spans:
+                for end, host in _sides(span):
+                    self.routes.add_veth(
+                        end.wire_interface, end.interface, peer_netns_fd=host.namespace.fd,
+                        index=end.wire_index, peer_index=end.index, mac=end.wire_mac, peer_mac=end.mac,
+                        mtu=span.mtu, gso_max_segs=1,
+                    )  # fmt: skip
+        with batches(node for span in spans for node in span.ends):
+            for span in spans:
+                for end, host in _sides(span):
+                    switch_offloads_off(host.routes, end.interface)
+                    switch_offloads_off(self.routes, end.wire_interface)
+                    host.routes.set_up(end.index)
 
     def impair(self, plan: LinkPlan, direction: Direction, state: QdiscState) -> NetemQdisc:
         """Put netem on the end that one direction leaves by.
@@ -136,33 +172,43 @@ class KernelWire(Node):
         qdisc.add(state)
         return qdisc
 
-    def join(self, plan: LinkPlan) -> None:
-        """Redirect each end of the wire to the other and bring them up.
+    def join(self, spans: Sequence[Span]) -> None:
+        """Redirect each end of a link to the other, through its medium where it has one, and bring them up.
 
         Raises:
             FeatureMissing: The kernel lacks the redirection.
             KernelError: The kernel refuses.
         """
-        first, second = plan.first.wire_index, plan.second.wire_index
         with self.routes.batch():
-            self.routes.redirect(first, second)
-            self.routes.redirect(second, first)
-            # Last: netem is there and the way is open before any packet can come.
-            self.routes.set_up(first)
-            self.routes.set_up(second)
+            for span in spans:
+                first, second = span.plan.first, span.plan.second
+                if span.medium is not None:
+                    self._in_medium[span.plan.number] = span.medium
+                for end, far_end in ((first, second), (second, first)):
+                    if span.medium is None:
+                        self.routes.redirect(end.wire_index, far_end.wire_index)
+                    else:
+                        redirect_sender(self.routes, span.medium.exit_index, end.mac, far_end.wire_index)
+                        self.routes.redirect(end.wire_index, span.medium.entry_index)
+                # Last: netem is there and the way is open before any packet can come.
+                self.routes.set_up(first.wire_index)
+                self.routes.set_up(second.wire_index)
 
-    def take_away(self, plan: LinkPlan) -> None:
-        """Delete what there is of a link; its qdiscs and addresses go with it.
+    def take_away(self, plans: Sequence[LinkPlan]) -> None:
+        """Delete what there is of links; their qdiscs and addresses go with them.
 
         Raises:
             KernelError: An end cannot be deleted.
         """
-        for end in (plan.first, plan.second):
-            try:
-                self.routes.delete_link(end.wire_index)
-            except KernelError as error:
-                if error.errno != errno.ENODEV:
-                    raise
+        for plan in plans:
+            medium = self._in_medium.pop(plan.number, None)
+            if medium is not None:
+                for end in (plan.first, plan.second):
+                    with contextlib.suppress(KernelError):  # it failed before that rule was made
+                        forget_sender(self.routes, medium.exit_index, end.mac)
+        there = {one.ifindex for one in self.routes.links()}
+        ends = {end.wire_index for plan in plans for end in (plan.first, plan.second)}
+        self.routes.delete_links(ends & there)
 
     def change_together(self, changes: Sequence[Change]) -> Refusals:
         """Put several qdiscs, each named once, in new states: the kernel gets all of it in one message."""
@@ -184,3 +230,8 @@ class KernelWire(Node):
         self.readings.close()
         self.qdiscs.close()
         super().close()
+
+
+def _sides(span: Span) -> Iterator[tuple[EndPlan, Node]]:
+    """Yield each end of a link and the host it is in."""
+    yield from zip((span.plan.first, span.plan.second), span.ends, strict=True)

@@ -5,7 +5,8 @@
     host A eth0 ---- wire: [forward ->] ---- eth0 host B
                      wire: [<- back   ]
 
-What carries the packets is the wire's affair; a link numbers the seeds, applies states and gives addresses.
+What carries the packets is the wire's affair, and opening links is ``link_opening``'s; a link numbers the seeds
+and applies states.
 Neighbours are static and IPv6 is off: nothing but the hosts' own packets spends a link's seed.
 
 Must not know labs, processes or time, nor whether a kernel or a relay is its wire.
@@ -16,13 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from netlab.errors import KernelError, LabError, ProfileError
+from netlab.errors import LabError, ProfileError
 from netlab.namespaces.change import Change
 from netlab.namespaces.impairer import Impairer
-from netlab.namespaces.kernel_objects import ROOT
-from netlab.namespaces.link_plan import PREFIX_LENGTH, EndPlan, LinkPlan
-from netlab.namespaces.node import Node
-from netlab.namespaces.rtnetlink import RouteSocket
+from netlab.namespaces.link_plan import LinkPlan
+from netlab.namespaces.medium import Medium
+from netlab.namespaces.repeatable import require_repeatable
 from netlab.namespaces.wire import Wire
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
@@ -30,8 +30,6 @@ from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.seed import DIRECTIONS, Direction, link_seed
 
 __all__ = ["Link", "LinkReading"]
-
-_PASSING_HANDLE = 0x7FF00000
 
 
 class LinkReading(NamedTuple):
@@ -50,54 +48,21 @@ class Link:
         wire: What carries its packets.
         forward: What happens from the first host to the second; None as long as nothing was asked for.
         back: What happens from the second host to the first.
+        medium: The rate and queue it shares with others, before what it does itself; None for none.
     """
 
-    def __init__(self, name: str, plan: LinkPlan, wire: Wire, run_seed: int) -> None:
+    def __init__(self, name: str, plan: LinkPlan, wire: Wire, run_seed: int, medium: Medium | None = None) -> None:
         self.name = name
         self.plan = plan
         self.forward: Impairer | None = None
         self.back: Impairer | None = None
         self.wire = wire
+        self.medium = medium
         self._run_seed = run_seed
         # Changes so far, which number the seeds; and where that stood when play began.
         self._changes = dict.fromkeys(DIRECTIONS, 0)
         self._play_from = dict.fromkeys(DIRECTIONS, 0)
         self._is_playing: Callable[[], bool] = _never
-
-    @classmethod
-    def open(
-        cls,
-        name: str,
-        plan: LinkPlan,
-        wire: Wire,
-        ends: tuple[Node, Node],
-        *,
-        run_seed: int,
-        mtu: int = 1500,
-        impairment: tuple[LinkProfile | QdiscState | None, LinkProfile | QdiscState | None] = (None, None),
-    ) -> Link:
-        """Join two hosts; when it returns, the first packet goes through, impaired as asked.
-
-        When it fails, nothing of the link is left: it can be tried again.
-
-        Raises:
-            FeatureMissing: This kernel lacks veth, the redirection or netem.
-            KernelError: The kernel refuses, or netem shows another state than asked for.
-        """
-        link = cls(name, plan, wire, run_seed)
-        if any(asked is not None for asked in impairment):
-            wire.require_impairments()  # before anything is made
-        try:
-            wire.lay(plan, ends, mtu)
-            for direction, asked in zip(DIRECTIONS, impairment, strict=True):
-                if asked is not None:
-                    link.apply(asked, direction)
-            wire.join(plan)
-            link._give_addresses(ends)
-        except BaseException as error:
-            link._take_away(error)
-            raise
-        return link
 
     def apply(
         self, impairment: LinkProfile | ProfilePair | QdiscState, direction: Direction | None = None
@@ -137,6 +102,7 @@ class Link:
                 asked = asked.to_qdisc_state(self._next_seed(one))
             if not isinstance(asked, QdiscState):
                 raise ProfileError(f"{type(asked).__name__} is no state of a link: give profiles, or play it")
+            require_repeatable(asked, self.name)
             planned.append((one, asked))
         return planned
 
@@ -208,32 +174,7 @@ class Link:
         self._changes[direction] += 1
         return link_seed(self._run_seed, self.name, direction, number)
 
-    def _take_away(self, first: BaseException) -> None:
-        """Take away what there is of a link that could not be made."""
-        try:
-            self.wire.take_away(self.plan)
-        except KernelError as error:
-            first.add_note(f"and then, taking link {self.name} away: {error}")
-
-    def _give_addresses(self, ends: tuple[Node, Node]) -> None:
-        first, second = self.plan.first, self.plan.second
-        for end, other, host in ((first, second, ends[0]), (second, first, ends[1])):
-            with host.routes.batch():
-                _let_pass(host.routes, end)
-                host.routes.add_address(end.index, end.address, PREFIX_LENGTH)
-                host.routes.add_neighbour(end.index, other.address, other.mac)
-
 
 def _never() -> bool:
     """Tell that nobody plays."""
     return False
-
-
-def _let_pass(routes: RouteSocket, end: EndPlan) -> None:
-    """Make the kernel take an interface into use now.
-
-    A veth that came up before its peer drops what it is given until the kernel's link watch, some time
-    later, notices the carrier. Putting a qdisc on it does the same at once; taking it off leaves no trace.
-    """
-    routes.qdisc_add(end.index, _PASSING_HANDLE, ROOT, "noqueue", None)
-    routes.qdisc_delete(end.index, _PASSING_HANDLE, ROOT)

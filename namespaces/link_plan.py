@@ -18,9 +18,10 @@ from msgspec import Struct
 
 from netlab.errors import SpecError
 
-__all__ = ["MAX_LINKS", "PREFIX_LENGTH", "EndPlan", "LinkPlan", "peer_variable", "plan_link"]
+__all__ = ["MAX_LINKS", "MAX_MTU_BYTES", "PREFIX_LENGTH", "EndPlan", "LinkPlan", "peer_variable", "plan_link"]
 
 MAX_LINKS = 16384
+MAX_MTU_BYTES = 65535
 PREFIX_LENGTH = 30
 _POOL = (10 << 24) | (77 << 16)
 # Kernels that make tunnel devices of their own in each new namespace give them the first numbers.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
 from netlab.namespaces.namespace import Namespace
 from netlab.namespaces.rtnetlink import RouteSocket
 
-__all__ = ["Node"]
+__all__ = ["Node", "batches"]
 
 
 class Node:
@@ -47,3 +49,16 @@ class Node:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@contextlib.contextmanager
+def batches(nodes: Iterable[Node]) -> Iterator[None]:
+    """Collect what is asked of each node inside; at the end each gets its own together.
+
+    Raises:
+        KernelError: The first refusal; nodes whose turn had not come are asked nothing then.
+    """
+    with contextlib.ExitStack() as stack:
+        for node in {id(node): node for node in nodes}.values():
+            stack.enter_context(node.routes.batch())
+        yield

@@ -17,7 +17,7 @@ from netlab.errors import KernelError
 from netlab.namespaces.netlink_ack import refusal
 from netlab.namespaces.netlink_socket import NetlinkSocket
 
-__all__ = ["Offloads", "read_offloads", "switch_offloads_off"]
+__all__ = ["Offloads", "read_offloads", "restore_offloads", "switch_offloads_off"]
 
 _SIOCETHTOOL = 0x8946
 _IFREQ = struct.Struct("=16sQ16x")
@@ -74,16 +74,34 @@ def switch_offloads_off(socket: NetlinkSocket, name: str) -> None:
         )
 
 
-def _ethtool(socket: NetlinkSocket, name: str, command: int) -> int:
-    """Run one command of the kind struct ethtool_value, with the value 0; return the value it left."""
-    attempt = f"{'read' if command in _GET.values() else 'switch off'} the offloads of {name}"
+def restore_offloads(socket: NetlinkSocket, name: str, before: Offloads) -> None:
+    """Switch those offloads of an interface on that were on before; others stay as they are.
+
+    Args:
+        socket: Any netlink socket in the interface's namespace.
+        name: The interface.
+        before: What ``read_offloads`` returned then.
+
+    Raises:
+        PrivilegeError: The caller may not configure it.
+        KernelError: There is no such interface.
+    """
+    for field, was_on in before._asdict().items():
+        if was_on:
+            _ethtool(socket, name, _SET[field], value=1)
+
+
+def _ethtool(socket: NetlinkSocket, name: str, command: int, value: int = 0) -> int:
+    """Run one command of the kind struct ethtool_value; return the value it left."""
+    doing = "read" if command in _GET.values() else "switch on" if value else "switch off"
+    attempt = f"{doing} the offloads of {name}"
     encoded = name.encode()
     if len(encoded) > _MAX_NAME_BYTES:
         raise KernelError(attempt, errno.ENODEV, f"a name has at most {_MAX_NAME_BYTES} bytes")
-    value = array.array("I", (command, 0))
-    address, _ = value.buffer_info()
+    request = array.array("I", (command, value))
+    address, _ = request.buffer_info()
     try:
         fcntl.ioctl(socket.fileno(), _SIOCETHTOOL, _IFREQ.pack(encoded, address))
     except OSError as error:
         raise refusal(attempt, error.errno or 0) from error
-    return value[1]
+    return request[1]

@@ -67,14 +67,14 @@ def open_tap() -> socket.socket:
     Raises:
         OSError: The kernel has no packet sockets, or the caller may not have one.
     """
-    tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, 0)
+    kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+    tap = socket.socket(socket.AF_PACKET, kind, socket.htons(_ALL_PROTOCOLS))
     try:
         tap.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         try:
             tap.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER_BYTES)
         except PermissionError:  # root of a user namespace alone: as much as this machine gives
             tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
-        tap.bind(("", _ALL_PROTOCOLS))  # last: from here on frames come, all of them stamped
     except BaseException:
         tap.close()
         raise

@@ -5,6 +5,7 @@
     process --pipe--> KeptTail   the newest 64 KiB, read by the lab's thread
     process --------> FileOutput everything, in a file of the user's
     process --------> Inherited  our own stdout and stderr: nothing is kept
+    process --------> HandedOver descriptors somebody gave us for it: nothing is kept
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Protocol
 
 from netlab.errors import LabError
 
-__all__ = ["FileOutput", "Inherited", "KeptTail", "ProcessOutput", "last_lines"]
+__all__ = ["FileOutput", "HandedOver", "Inherited", "KeptTail", "ProcessOutput", "last_lines"]
 
 TAIL_BYTES = 1 << 16
 _READ_BYTES = 1 << 16
@@ -191,6 +192,40 @@ class Inherited:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+class HandedOver:
+    """Let the process print to descriptors that are its own alone: a client's, for instance. Nothing is kept.
+
+    Args:
+        stdout_fd: Ours to close once the process has it.
+        stderr_fd: The same.
+    """
+
+    pump_fd: int | None = None
+
+    def __init__(self, stdout_fd: int, stderr_fd: int) -> None:
+        self.stdout_fd = stdout_fd
+        self.stderr_fd = stderr_fd
+
+    def pump(self) -> bool:
+        """Do nothing."""
+        return False
+
+    def tail(self) -> bytes:
+        """Return nothing: it was not kept."""
+        return b""
+
+    def started(self) -> None:
+        """Close our copies."""
+        for fd in (self.stdout_fd, self.stderr_fd):
+            if fd >= 0:
+                os.close(fd)
+        self.stdout_fd = self.stderr_fd = -1
+
+    def close(self) -> None:
+        """Close our copies."""
+        self.started()
 
 
 def last_lines(data: bytes, count: int) -> str:

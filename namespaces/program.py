@@ -22,6 +22,7 @@ class Program(Struct, frozen=True, kw_only=True):
         cwd: The folder it starts in.
         own_session: Start a session and process group of its own. False leaves it in netlab's: then the
             terminal's Ctrl-C and Ctrl-Z reach it as they would without netlab.
+        terminal: Its stdin is a terminal that belongs to no session yet: make it that of its own.
         ignored_signals: Signals it starts with ignored, as under nohup.
     """
 
@@ -29,6 +30,7 @@ class Program(Struct, frozen=True, kw_only=True):
     env: Mapping[str, str]
     cwd: str
     own_session: bool = True
+    terminal: bool = False
     ignored_signals: frozenset[int] = frozenset()
 
 
@@ -45,6 +47,7 @@ def start_request(number: int, program: Program) -> dict[str, Any]:
         "env": {_text(name): _text(value) for name, value in program.env.items()},
         "cwd": _text(program.cwd),
         "session": program.own_session,
+        "terminal": program.terminal,
         "ignore": sorted(program.ignored_signals),
     }
 

@@ -9,6 +9,7 @@ Source: rtnetlink(7), ``include/uapi/linux/rtnetlink.h``, ``if_link.h``, ``pkt_s
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 from typing import Any
 
 from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
@@ -21,6 +22,7 @@ from netlab.errors import KernelError
 from netlab.namespaces.kernel_objects import IFF_UP, INGRESS_HANDLE, LinkEntry, QdiscEntry
 from netlab.namespaces.netlink_socket import NetlinkSocket
 from netlab.namespaces.prebuilt_request import PrebuiltRequest
+from netlab.namespaces.redirection import redirect
 
 __all__ = ["RouteSocket"]
 
@@ -34,15 +36,13 @@ _CREATE_EXCLUSIVE = 0x400 | 0x200
 
 _NEWLINK, _DELLINK, _GETLINK, _SETLINK = 16, 17, 18, 19
 _NEWADDR, _NEWROUTE, _NEWNEIGH = 20, 24, 28
-_NEWQDISC, _DELQDISC, _GETQDISC, _NEWTFILTER = 36, 37, 38, 44
+_NEWQDISC, _DELQDISC, _GETQDISC = 36, 37, 38
 
 _AF_INET, _AF_INET6 = 2, 10
+_DOOMED_GROUP = 0x6E6C  # an interface is in group 0 unless told otherwise
 _NUD_PERMANENT = 0x80
 _RT_TABLE_MAIN, _RTPROT_STATIC, _RTN_UNICAST = 254, 4, 1
 _RT_SCOPE_UNIVERSE, _RT_SCOPE_LINK = 0, 253
-_ETH_P_ALL_NETWORK_ORDER = 0x0300
-_FILTER_PRIORITY = 1 << 16
-_TC_ACT_STOLEN, _TCA_EGRESS_REDIR = 4, 1
 
 
 class _OpaqueTcmsg(tcmsg):  # type: ignore[misc]  # pyroute2 has no types
@@ -138,6 +138,19 @@ class RouteSocket(NetlinkSocket):
         """Delete an interface; of a veth pair both ends go."""
         self.request(_encode(ifinfmsg(), _DELLINK, 0, [], index=index), f"delete interface {index}")
 
+    def delete_links(self, indices: Iterable[int]) -> None:
+        """Delete interfaces in one stroke; one by one the kernel would wait for itself after each.
+
+        Raises:
+            KernelError: One of them is not there (ENODEV); nothing has been deleted then.
+        """
+        with self.batch():
+            for index in indices:
+                message = _encode(ifinfmsg(), _SETLINK, 0, [("IFLA_GROUP", _DOOMED_GROUP)], index=index)
+                self.request(message, f"mark interface {index} to be deleted")
+        message = _encode(ifinfmsg(), _DELLINK, 0, [("IFLA_GROUP", _DOOMED_GROUP)])
+        self.request(message, "delete the marked interfaces")
+
     def add_address(self, index: int, address: str, prefix_length: int) -> None:
         """Give an interface an IPv4 or IPv6 address; IPv6 without duplicate detection."""
         family = _family(address)
@@ -220,28 +233,22 @@ class RouteSocket(NetlinkSocket):
         messages = (_decode(_OpaqueTcmsg, reply) for reply in replies)
         return [QdiscEntry.read(message) for message in messages if message["index"] == index]
 
+    def add_ingress(self, index: int) -> None:
+        """Give an interface what catches the frames that arrive there.
+
+        Raises:
+            FeatureMissing: The kernel lacks sch_ingress.
+        """
+        self.qdisc_add(index, INGRESS_HANDLE, _TC_H_INGRESS, "ingress", None)
+
     def redirect(self, from_index: int, to_index: int) -> None:
         """Send every packet that arrives at one interface out of another: a wire, without a bridge.
 
         Raises:
             FeatureMissing: The kernel lacks sch_ingress, cls_u32 or act_mirred.
         """
-        self.qdisc_add(from_index, INGRESS_HANDLE, _TC_H_INGRESS, "ingress", None)
-        parameters = {"action": _TC_ACT_STOLEN, "eaction": _TCA_EGRESS_REDIR, "ifindex": to_index}
-        mirred = [
-            ("TCA_ACT_KIND", "mirred"),
-            ("TCA_ACT_OPTIONS", {"attrs": [("TCA_MIRRED_PARMS", parameters)]}),
-        ]
-        options = [
-            ("TCA_U32_ACT", {"attrs": [("TCA_ACT_PRIO_1", {"attrs": mirred})]}),
-            ("TCA_U32_SEL", {"keys": ["0x0/0x0+0"]}),
-        ]
-        message = _encode(
-            tcmsg(), _NEWTFILTER, _CREATE_EXCLUSIVE,
-            [("TCA_KIND", "u32"), ("TCA_OPTIONS", {"attrs": options})],
-            index=from_index, parent=INGRESS_HANDLE, info=_FILTER_PRIORITY | _ETH_P_ALL_NETWORK_ORDER,
-        )  # fmt: skip
-        self.request(message, f"redirect interface {from_index} to {to_index}")
+        self.add_ingress(from_index)
+        redirect(self, from_index, to_index)
 
 
 def _encode(

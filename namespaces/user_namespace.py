@@ -53,7 +53,7 @@ def outer_user() -> int:
         OSError: /proc is not there.
     """
     inner = os.getuid()
-    for line in Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines():
+    for line in Path("/proc/self/uid_map").read_text(encoding="utf-8").splitlines():
         first, outer, count = (int(word) for word in line.split())
         if first <= inner < first + count:
             return outer + inner - first

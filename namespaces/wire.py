@@ -12,17 +12,34 @@ Two protocols, no code: what a Link needs of the thing that carries its packets.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from netlab.namespaces.change import Change, Refusals
 from netlab.namespaces.impairer import Impairer
 from netlab.namespaces.link_plan import LinkPlan
+from netlab.namespaces.medium_plan import MediumPlan
 from netlab.namespaces.node import Node
 from netlab.namespaces.packet_recorder import Recorder
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.seed import Direction
 
-__all__ = ["Wire", "Wiring"]
+__all__ = ["Span", "Wire", "Wiring"]
+
+
+class Span(NamedTuple):
+    """A link to be laid.
+
+    Attributes:
+        plan: Its names, numbers and addresses.
+        ends: The nodes of its two hosts.
+        mtu: In bytes.
+        medium: The medium it is part of, which the wire has; None for a link by itself.
+    """
+
+    plan: LinkPlan
+    ends: tuple[Node, Node]
+    mtu: int
+    medium: MediumPlan | None = None
 
 
 class Wire(Protocol):
@@ -41,8 +58,17 @@ class Wire(Protocol):
         """
         ...
 
-    def lay(self, plan: LinkPlan, ends: tuple[Node, Node], mtu: int) -> None:
-        """Make both ends of a link, in the hosts too; nothing passes yet.
+    def add_medium(self, plan: MediumPlan, state: QdiscState) -> Impairer:
+        """Make a rate and a queue for links to share.
+
+        Raises:
+            FeatureMissing: This wire has no shared media.
+            KernelError: It is refused, or another state shows afterwards; nothing of it is left then.
+        """
+        ...
+
+    def lay(self, spans: Sequence[Span]) -> None:
+        """Make both ends of links, in the hosts too; nothing passes yet.
 
         Raises:
             KernelError: The kernel refuses.
@@ -57,19 +83,19 @@ class Wire(Protocol):
         """
         ...
 
-    def join(self, plan: LinkPlan) -> None:
-        """Let packets through, both ways.
+    def join(self, spans: Sequence[Span]) -> None:
+        """Let packets through, both ways, for links that have been laid.
 
         Raises:
             KernelError: The kernel refuses.
         """
         ...
 
-    def take_away(self, plan: LinkPlan) -> None:
-        """Remove what there is of a link.
+    def take_away(self, plans: Sequence[LinkPlan]) -> None:
+        """Remove what there is of links; of some there may be nothing.
 
         Raises:
-            KernelError: Something of it cannot be removed.
+            KernelError: Something of them cannot be removed.
         """
         ...
 

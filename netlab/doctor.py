@@ -1,26 +1,43 @@
-"""Doctor: what this machine can do for netlab, what it cannot, and what would mend it.
+"""Doctor: what this machine can do for netlab, what it cannot, and what would be gained by what.
 
-Roof. Each check looks at one thing and says one line; nothing here changes the machine.
+Roof. Judges the facts that ``doctor_facts`` has gathered, and nothing else: a test hands it other machines.
+
+::
+
+    gather_facts --> Facts --examine--> Finding: about, verdict, text -> remedy
 """
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import platform
-import shutil
 import sys
 from typing import Literal
 
 from msgspec import Struct
 
 import netlab
-from netlab.engine import inside_guest
-from netlab.errors import GuestError, KernelError
-from netlab.namespaces.features import KernelFeatures, probe_features
-from netlab.namespaces.guest.installed import default_guest_kernel
+from netlab.doctor_facts import Facts
+from netlab.errors import GuestError
+from netlab.namespaces.features import KernelFeatures
 
 __all__ = ["Finding", "examine"]
+
+_NEEDS = {
+    "netem": "sch_netem: impaired links",
+    "veth": "veth: any link at all",
+    "redirect": "sch_ingress, cls_u32, act_mirred: the wire between two hosts",
+}
+_SEED = "netem seeds (Linux 6.6): the same losses again"
+_COMMAND_USES = {
+    "ip": ("iproute2", "netlab bench compares with it"),
+    "tc": ("iproute2", "netlab bench compares with it"),
+    "ping": ("iputils-ping", "the examples use it"),
+}
+_LIBRARY_USES = {
+    "torch": ("rl", "training"),
+    "scapy": ("capture", "captures"),
+    "matplotlib": ("plot", "plots"),
+}
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -39,118 +56,136 @@ class Finding(Struct, frozen=True, kw_only=True):
     remedy: str = ""
 
 
-def examine() -> list[Finding]:
-    """Look at everything netlab depends on."""
-    features = _features()
-    guest = _guest()
+def examine(facts: Facts) -> list[Finding]:
+    """Judge everything netlab depends on."""
     return [
         Finding(about="netlab", verdict="ok", text=f"{netlab.__version__}, Python {platform.python_version()}"),
-        _privilege(),
-        *_kernel(features),
-        guest,
-        _engine(features, guest),
-        *_commands(),
-        *_extras(),
+        _rights(facts),
+        *_kernel(facts),
+        _guest(facts),
+        _virtual_time(facts),
+        _relay(facts),
+        _where_labs_run(facts),
+        *_commands(facts),
+        *_libraries(facts),
     ]
 
 
-def _features() -> KernelFeatures | KernelError:
-    try:
-        return probe_features()
-    except KernelError as error:
-        return error
-
-
-def _privilege() -> Finding:
-    if os.geteuid() == 0:
-        return Finding(about="rights", verdict="ok", text="root" + (" (of a guest)" if inside_guest() else ""))
+def _rights(facts: Facts) -> Finding:
+    if facts.is_root:
+        return Finding(about="rights", verdict="ok", text="root" + (" (of a guest)" if facts.inside else ""))
+    if facts.survey.features is not None:
+        how = "in a user namespace of their own" if facts.survey.rootless else "with the rights there are"
+        return Finding(about="rights", verdict="ok", text=f"an ordinary user: labs run {how}")
     return Finding(
         about="rights",
         verdict="note",
-        text="an ordinary user: labs on this kernel need root, the guest does not",
-        remedy="sudo netlab ..., or --on guest",
+        text="an ordinary user, who may have no user namespace: labs on this kernel need root, the guest does not",
+        remedy=f"sudo netlab ..., or {facts.rootless_remedy}, or --on guest",
     )
 
 
-def _kernel(features: KernelFeatures | KernelError) -> list[Finding]:
-    release = platform.release()
-    if isinstance(features, KernelError):
-        return [
-            Finding(about="this kernel", verdict="missing", text=f"{release}: {features}", remedy=features.hint)
-        ]
-    needs = {
-        "netem": "sch_netem: impaired links",
-        "veth": "veth: any link at all",
-        "redirect": "sch_ingress, cls_u32, act_mirred: the wire between two hosts",
-    }
-    if features.netem:
-        needs["seed"] = "netem seeds (Linux 6.6): the same losses again"
-    findings = []
-    for feature, meaning in needs.items():
-        there = getattr(features, feature)
-        findings.append(
-            Finding(
-                about=f"this kernel: {feature}",
-                verdict="ok" if there else "missing",
-                text=f"{release}: {meaning}",
-                remedy="" if there else _kernel_remedy(feature),
-            )
-        )
-    return findings
+def _kernel(facts: Facts) -> list[Finding]:
+    features = facts.survey.features
+    if features is None:
+        problem = facts.survey.problem
+        text, remedy = (str(problem), problem.hint) if problem is not None else ("cannot be told", "")
+        return [Finding(about="this kernel", verdict="missing", text=f"{facts.release}: {text}", remedy=remedy)]
+    needs = {**_NEEDS, "seed": _SEED} if features.netem else _NEEDS
+    return [_feature(facts.release, features, name, meaning) for name, meaning in needs.items()]
+
+
+def _feature(release: str, features: KernelFeatures, name: str, meaning: str) -> Finding:
+    there = bool(getattr(features, name))
+    return Finding(
+        about=f"this kernel: {name}",
+        verdict="ok" if there else "missing",
+        text=f"{release}: {meaning}",
+        remedy="" if there else _kernel_remedy(name),
+    )
 
 
 def _kernel_remedy(feature: str) -> str:
     if feature == "netem":
-        return "modprobe sch_netem (package linux-modules-extra on Ubuntu), or --on guest"
+        return "modprobe sch_netem (package linux-modules-extra on Ubuntu), or --on guest, or --on relay"
     if feature == "seed":
         return "a kernel from 6.6 on, or --on guest"
     return "the full kernel of the distribution, or --on guest"
 
 
-def _guest() -> Finding:
-    if inside_guest():
-        return Finding(about="guest kernel", verdict="ok", text=f"we are inside one: {inside_guest()}")
-    if platform.machine() != "x86_64":
-        return Finding(
-            about="guest kernel", verdict="note", text=f"for x86-64 alone, this is {platform.machine()}"
-        )
-    try:
-        kernel = default_guest_kernel()
-    except GuestError as error:
-        return Finding(about="guest kernel", verdict="missing", text=str(error), remedy=error.hint)
-    if kernel is None:
-        return Finding(
-            about="guest kernel", verdict="missing", text="none in the cache yet", remedy="netlab guest fetch"
-        )
-    clock = "real and virtual time" if kernel.time_travel else "real time"
-    return Finding(about="guest kernel", verdict="ok", text=f"{kernel.release}, {clock}")
+def _guest(facts: Facts) -> Finding:
+    about = "guest kernel"
+    if facts.inside:
+        return Finding(about=about, verdict="ok", text=f"we are inside one: {facts.inside}")
+    if facts.architecture != "x86_64":
+        return Finding(about=about, verdict="note", text=f"for x86-64 alone, this is {facts.architecture}")
+    if isinstance(facts.guest, GuestError):
+        return Finding(about=about, verdict="missing", text=str(facts.guest), remedy=facts.guest.hint)
+    if facts.guest is None:
+        gain = "none in the cache yet; it has netem and needs no rights"
+        return Finding(about=about, verdict="missing", text=gain, remedy="netlab guest fetch")
+    return Finding(about=about, verdict="ok", text=f"{facts.guest.release}, {_time(facts.guest.time_travel)}")
 
 
-def _engine(features: KernelFeatures | KernelError, guest: Finding) -> Finding:
-    """Say what a command that needs netem would do here."""
-    if not isinstance(features, KernelError) and features.netem and features.veth and features.redirect:
-        return Finding(about="labs run", verdict="ok", text="on this kernel")
-    if guest.verdict == "ok":
-        return Finding(about="labs run", verdict="ok", text="in the guest kernel")
-    if guest.verdict == "missing":
-        return Finding(about="labs run", verdict="note", text="in the guest kernel, once it has been fetched")
+def _virtual_time(facts: Facts) -> Finding:
+    about = "virtual time"
+    if facts.inside or facts.architecture != "x86_64":
+        where = "chosen from outside the guest" if facts.inside else "for x86-64 alone"
+        return Finding(about=about, verdict="note", text=where)
+    if facts.virtual_guest is None:
+        gain = "no guest kernel with time travel: runs that repeat exactly, many times faster than real time"
+        return Finding(about=about, verdict="note", text=gain, remedy="netlab guest build (about 5 minutes)")
     return Finding(
-        about="labs run",
+        about=about, verdict="ok", text=f"--virtual-time, on guest kernel {facts.virtual_guest.release}"
+    )
+
+
+def _relay(facts: Facts) -> Finding:
+    about = "relay"
+    if facts.survey.features is None or not facts.survey.can_relay:
+        text = "/dev/net/tun cannot be opened: --on relay needs it, for links without netem"
+        remedy = "modprobe tun; in a container --device /dev/net/tun; for ordinary users chmod 666 /dev/net/tun"
+        return Finding(about=about, verdict="note", text=text, remedy=remedy)
+    if facts.fifo:
+        return Finding(about=about, verdict="ok", text="--on relay, with real-time priority")
+    return Finding(
+        about=about,
+        verdict="note",
+        text="--on relay, without real-time priority: packets are late when the machine is busy",
+        remedy="run as root, or set an rtprio limit for this user (ulimit -r)",
+    )
+
+
+def _where_labs_run(facts: Facts) -> Finding:
+    """Say what a command that makes labs would do here."""
+    about = "labs run"
+    if facts.survey.problem is None:
+        how = ", in a user namespace" if facts.survey.rootless else ""
+        return Finding(about=about, verdict="ok", text=f"on this kernel{how}")
+    guest = _guest(facts)
+    if guest.verdict == "ok":
+        return Finding(about=about, verdict="ok", text="in the guest kernel")
+    if guest.verdict == "missing":
+        return Finding(about=about, verdict="note", text="in the guest kernel, once it has been fetched")
+    if facts.survey.can_relay:
+        return Finding(about=about, verdict="note", text="through a relay: there is neither netem nor a guest")
+    return Finding(
+        about=about,
         verdict="missing",
-        text="nowhere: no netem here, and no guest for this machine",
+        text="nowhere: no netem here, no guest for this machine, no /dev/net/tun for a relay",
         remedy="install a kernel with sch_netem",
     )
 
 
-def _commands() -> list[Finding]:
+def _time(time_travel: bool) -> str:
+    return "real and virtual time" if time_travel else "real time"
+
+
+def _commands(facts: Facts) -> list[Finding]:
     """Look for the programs that only comparisons and examples call."""
     findings = []
-    for command, package, use in (
-        ("ip", "iproute2", "netlab bench compares with it"),
-        ("tc", "iproute2", "netlab bench compares with it"),
-        ("ping", "iputils-ping", "the examples use it"),
-    ):
-        found = shutil.which(command, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    for command, found in facts.commands.items():
+        package, use = _COMMAND_USES[command]
         findings.append(
             Finding(
                 about=f"command {command}",
@@ -162,14 +197,10 @@ def _commands() -> list[Finding]:
     return findings
 
 
-def _extras() -> list[Finding]:
+def _libraries(facts: Facts) -> list[Finding]:
     findings = []
-    for library, extra, use in (
-        ("torch", "rl", "training"),
-        ("scapy", "capture", "captures"),
-        ("matplotlib", "plot", "plots"),
-    ):
-        there = importlib.util.find_spec(library) is not None
+    for library, there in facts.libraries.items():
+        extra, use = _LIBRARY_USES[library]
         findings.append(
             Finding(
                 about=f"extra [{extra}]",

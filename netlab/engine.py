@@ -16,7 +16,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from netlab.clock_name import REAL, VIRTUAL, clock_name, in_virtual_time
 from netlab.errors import FeatureMissing, GuestError, KernelError, PrivilegeError, SpecError
@@ -59,7 +59,7 @@ class HostEngine:
         rootless: Whether labs need a user namespace of ours.
     """
 
-    elsewhere: ClassVar[bool] = False
+    elsewhere: Literal[False] = False
 
     def __init__(self, reason: str, *, rootless: bool = False) -> None:
         self.reason = reason
@@ -92,7 +92,7 @@ class RelayEngine:
         rootless: Whether labs need a user namespace of ours.
     """
 
-    elsewhere: ClassVar[bool] = False
+    elsewhere: Literal[False] = False
     name: ClassVar[str] = "relay"
 
     def __init__(self, reason: str, *, rootless: bool = False) -> None:
@@ -126,7 +126,7 @@ class GuestEngine:
         clock: What the guest's time is; the machine's unless given.
     """
 
-    elsewhere: ClassVar[bool] = True
+    elsewhere: Literal[True] = True
     name: ClassVar[str] = "guest"
 
     def __init__(self, kernel: GuestKernel, reason: str, clock: GuestClock | None = None) -> None:

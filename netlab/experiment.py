@@ -19,10 +19,12 @@ import msgspec
 from msgspec import Struct
 
 import netlab
-from netlab.engine import lab_key, machine
+from netlab.engine import lab_key
 from netlab.envs.service import Progress
 from netlab.errors import ProfileError
-from netlab.namespaces.features import kernel_features
+from netlab.machine import machine
+from netlab.namespaces.kernel_wire import KernelWiring
+from netlab.namespaces.wire import Wiring
 from netlab.pool import pool_cell
 from netlab.report import ExperimentResult
 from netlab.run_folder import run_folder
@@ -66,7 +68,10 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
 
 def run_experiment(
-    experiment: Experiment, engine: str, watch: Watch = lambda share, progress: None
+    experiment: Experiment,
+    engine: str,
+    watch: Watch = lambda share, progress: None,
+    wiring: Wiring | None = None,
 ) -> ExperimentResult:
     """Run all cells; an error in one lab ends the others and is raised.
 
@@ -74,6 +79,7 @@ def run_experiment(
         experiment: What to find out.
         engine: Which kernel this is and why, for the result.
         watch: Told about each lab's progress about once a second, from several threads.
+        wiring: What carries the packets of all labs; this kernel's netem unless given.
 
     Raises:
         LabError: A service died.
@@ -85,7 +91,7 @@ def run_experiment(
     with run_folder(experiment.name) as folder:
         key_file = folder / "lab.key"
         lab_key().write(key_file)
-        results = _run_all(experiment, shares, key_file, watch)
+        results = _run_all(experiment, shares, key_file, watch, wiring or KernelWiring())
     return ExperimentResult(
         netlab=netlab.__version__,
         experiment=experiment.name,
@@ -96,7 +102,7 @@ def run_experiment(
         rate_hz=experiment.rate_hz,
         transport=experiment.transport,
         seed=experiment.seed,
-        seeded=kernel_features().seed,
+        seeded=all(result.seeded for result in results),
         labs_at_once=experiment.labs_at_once,
         cells=tuple(
             pool_cell([result for result in results if result.share.cell_index == index])
@@ -137,15 +143,20 @@ def _split(experiment: Experiment, index: int, cell: Cell) -> Iterator[Share]:
         )
 
 
-def _run_all(experiment: Experiment, shares: Sequence[Share], key_file: Path, watch: Watch) -> list[ShareResult]:
+def _run_all(
+    experiment: Experiment, shares: Sequence[Share], key_file: Path, watch: Watch, wiring: Wiring
+) -> list[ShareResult]:
     """Run the labs in rounds: those of a round start together, so that no start disturbs another's ticks."""
     results: list[ShareResult] = []
     for first in range(0, len(shares), experiment.labs_at_once):
-        results += _run_round(experiment, shares[first : first + experiment.labs_at_once], key_file, watch)
+        at_once = shares[first : first + experiment.labs_at_once]
+        results += _run_round(experiment, at_once, key_file, watch, wiring)
     return results
 
 
-def _run_round(experiment: Experiment, shares: Sequence[Share], key_file: Path, watch: Watch) -> list[ShareResult]:
+def _run_round(
+    experiment: Experiment, shares: Sequence[Share], key_file: Path, watch: Watch, wiring: Wiring
+) -> list[ShareResult]:
     # Spread over one tick: labs on one machine must not all want its CPU in the same instant.
     delay_s = 1.0 / experiment.rate_hz / len(shares)
     shares = [
@@ -157,6 +168,7 @@ def _run_round(experiment: Experiment, shares: Sequence[Share], key_file: Path, 
         rate_hz=experiment.rate_hz,
         transport=experiment.transport,
         key_file=key_file,
+        wiring=wiring,
     )
     with ThreadPoolExecutor(max_workers=len(shares), thread_name_prefix="netlab-lab") as pool:
         futures = [pool.submit(run_share, share, surroundings, gate, watch) for share in shares]

@@ -10,11 +10,14 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from netlab.errors import SpecError
+from netlab.errors import ProfileError, SpecError
 from netlab.lab_impairment import read_profiles
-from netlab.lab_spec import LabSpec
+from netlab.lab_links import LinkOrder
+from netlab.lab_spec import LabSpec, MediumSpec
 from netlab.namespaces.host import Host
 from netlab.namespaces.process import HostProcess
+from netlab.traces.profile import LinkProfile
+from netlab.units import parse_rate_bps
 
 __all__ = ["LabBuilder"]
 
@@ -35,7 +38,13 @@ class LabBuilder:
         self._spec = spec
         self._folder = Path(path).parent
         self._impairments = read_profiles(spec, self._folder, path)
+        self._media = {name: _read_medium(name, medium, path) for name, medium in spec.media.items()}
         self._check_folders(path)
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts it names."""
+        return len(self._spec.hosts)
 
     def _check_folders(self, path: str) -> None:
         """Refuse a host whose command has no folder to start in, or none to print to."""
@@ -48,12 +57,26 @@ class LabBuilder:
                     problem = f"{getattr(host, key)!r:.80}: there is no folder {folder!s:.200}"
                     raise SpecError(problem, path, f"hosts.{name}.{key}", "make it first, or name another")
 
-    def build(self, add_host: Callable[[str], object], add_link: Callable[..., object]) -> None:
-        """Make the hosts and links, by a lab's ``add_host`` and ``add_link``."""
-        for name in self._spec.hosts:
-            add_host(name)
-        for link in self._spec.link:
-            add_link(*link.ends, self._impairments.get(link.full_name), name=link.full_name, mtu=link.mtu)
+    def build(
+        self,
+        add_host: Callable[..., object],
+        add_medium: Callable[..., object],
+        add_links: Callable[[list[LinkOrder]], object],
+    ) -> None:
+        """Make the hosts, media and links, by a lab's ``add_host``, ``add_medium`` and ``add_links``."""
+        for name, host in self._spec.hosts.items():
+            add_host(name, virtual_cpus=host.virtual_cpus)
+        for name, profile in self._media.items():
+            add_medium(name, rate_bps=profile.rate_bps, queue_packets=profile.limit_packets)
+        add_links(
+            [
+                LinkOrder(
+                    *link.ends, self._impairments.get(link.full_name),
+                    name=link.full_name, mtu=link.mtu, medium=link.medium,
+                )
+                for link in self._spec.link
+            ]
+        )  # fmt: skip
 
     def start_commands(self, hosts: Mapping[str, Host]) -> list[HostProcess]:
         """Start the command of each host that has one.
@@ -73,3 +96,16 @@ class LabBuilder:
                     )
                 )
         return started
+
+
+def _read_medium(name: str, medium: MediumSpec, path: str) -> LinkProfile:
+    """Return what a medium does to its frames.
+
+    Raises:
+        SpecError: Its rate is none.
+    """
+    try:
+        rate_bps = parse_rate_bps(medium.rate)
+        return LinkProfile(rate_bps=rate_bps, limit_packets=medium.queue_packets)
+    except (ValueError, ProfileError) as error:
+        raise SpecError(str(error), path, f"media.{name}.rate") from error

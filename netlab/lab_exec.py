@@ -24,6 +24,7 @@ from netlab.foreground import Foreground, ignored_signals
 from netlab.lab import Lab
 from netlab.lab_impairment import Impairment
 from netlab.namespaces.process import HostProcess
+from netlab.namespaces.wire import Wiring
 
 __all__ = ["run_exec", "split_command"]
 
@@ -58,6 +59,7 @@ def run_exec(
     seed: int = 0,
     mtu: int = 1500,
     say: Callable[[str], None] | None = None,
+    wiring: Wiring | None = None,
 ) -> int:
     """Run a command in a host behind a link, wait for its end, leave nothing.
 
@@ -68,6 +70,7 @@ def run_exec(
         seed: Seed of the link.
         mtu: Of the link, in bytes.
         say: Told what is to be known of the kernel, and when the peer dies on its own; stderr unless given.
+        wiring: What carries the packets; this kernel's netem unless given.
 
     Returns:
         The command's exit status; 128 + N when signal N killed it.
@@ -81,7 +84,7 @@ def run_exec(
     say = say or _print_to_stderr
     peer_words = split_command(peer) if peer is not None else None
     ignored = ignored_signals()
-    with Lab(seed=seed) as lab:
+    with Lab(seed=seed, wiring=wiring) as lab:
         here, far = lab.add_host("here"), lab.add_host("peer")
         lab.add_link(here, far, impairment, name="exec", mtu=mtu)
         for text in lab.warnings:

@@ -6,11 +6,11 @@ The kernel keeps such names by network namespace: a container that has its own m
 from __future__ import annotations
 
 import errno
-import os
 import socket
 import struct
 
 from netlab.errors import KernelError, SpecError
+from netlab.namespaces.user_namespace import outer_user
 
 __all__ = ["take_lab_name"]
 
@@ -28,7 +28,7 @@ def take_lab_name(name: str) -> socket.socket:
         KernelError: The kernel refuses for another reason.
     """
     holder = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    address = f"\0netlab/{os.getuid()}/{name}"
+    address = f"\0netlab/{outer_user()}/{name}"  # in a user namespace everybody is root
     try:
         holder.bind(address)
         holder.listen(1)

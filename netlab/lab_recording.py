@@ -4,8 +4,8 @@
 
     lab.record() --> LabRecording    begin()  what counts from here on    finish() --> PacketLog
 
-Roof: joins a lab's recorder, which knows numbers, with the names of its links and with what a file says of where it
-comes from.
+Roof: joins a lab's recorder, which knows numbers, with the names of its links and with what a file says of where
+it comes from.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import functools
 from collections.abc import Mapping
 
 import netlab
-from netlab.engine import machine
+from netlab.machine import machine
 from netlab.namespaces.link import Link
 from netlab.namespaces.packet_recorder import Recorder
 from netlab.traces.packet_log import PacketLog
@@ -68,10 +68,9 @@ def log_header(engine: str) -> dict[str, str]:
         engine: ``host``, ``relay`` or ``model``; a kernel inside a guest is called ``guest``.
     """
     here = machine()
-    guest = here["guest"]
     return {
         "netlab": netlab.__version__,
-        "engine": "guest" if guest and engine == "host" else engine,
+        "engine": "guest" if here["guest"] and engine == "host" else engine,
         "clock": str(here["clock"]),
-        "kernel": str(guest or here["kernel"]),
+        "kernel": str(here["guest"] or here["kernel"]),
     }

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from netlab.control.counters import EdgeCounters
 from netlab.control.histogram import Histogram
+from netlab.envs.result import RunResult
 from netlab.namespaces.play_log import PlayerCounts
 from netlab.report import CellResult, ChangeCounts, Milliseconds
 from netlab.share import ShareResult
@@ -52,12 +53,22 @@ def pool_cell(results: Sequence[ShareResult]) -> CellResult:
         age_p99_ticks=max(age.p99 for age in ages) if ages else None,
         ticks=ticks,
         action_miss_ratio=counters.missed / ticks if ticks else 0.0,
-        deadline_miss_ratio=sum(run.deadline_misses for run in runs) / ticks if ticks else 0.0,
+        deadline_miss_ratio=_deadline_miss_ratio(runs, ticks),
         skipped_ticks=sum(run.skipped_ticks for run in runs),
         disconnected_ticks=sum(run.disconnected_ticks for run in runs),
         counters=counters,
         changes=_pool_changes(changes) if changes else None,
+        inference_s=share.cell.inference_s,
     )
+
+
+def _deadline_miss_ratio(runs: Sequence[RunResult], ticks: int) -> float | None:
+    """Return the share of late ticks; None where a run's clock does not let it be claimed."""
+    misses = [run.deadline_misses for run in runs]
+    known = [count for count in misses if count is not None]
+    if len(known) < len(misses):
+        return None
+    return sum(known) / ticks if ticks else 0.0
 
 
 def _is_preset(network: str) -> bool:

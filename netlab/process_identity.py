@@ -6,19 +6,25 @@ in, it names one process for good. Knows nothing of labs.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
+import socket
+import struct
 from pathlib import Path
 from typing import Self
 
 from msgspec import Struct
+
+from netlab.errors import LabError
 
 __all__ = ["ProcessIdentity"]
 
 # Of /proc/PID/stat, counted behind the name, which may hold spaces and brackets.
 _STATE, _START = 0, 19
 _DEAD_STATES = ("Z", "X")
+_CREDENTIALS = struct.Struct("=iII")
 
 
 class ProcessIdentity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,10 +45,25 @@ class ProcessIdentity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @classmethod
     def own(cls) -> Self:
         """Return that of the process we are."""
-        fields = _stat(os.getpid())
-        return cls(
-            pid=os.getpid(), start_ticks=int(fields[_START]), boot_id=_boot_id(), pid_space=_own_pid_space()
-        )
+        return cls._of(os.getpid())
+
+    @classmethod
+    def at_the_other_end(cls, link: socket.socket) -> Self:
+        """Return that of the process which listens at the other end of a unix socket.
+
+        Raises:
+            LabError: It has ended.
+        """
+        data = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        return cls._of(_CREDENTIALS.unpack(data)[0])
+
+    @classmethod
+    def _of(cls, pid: int) -> Self:
+        fields = _stat(pid)
+        if not fields:
+            raise LabError(f"process {pid} has ended")
+        start_ticks = int(fields[_START])
+        return cls(pid=pid, start_ticks=start_ticks, boot_id=_boot_id(), pid_space=_own_pid_space())
 
     @property
     def is_ours_to_see(self) -> bool:
@@ -55,6 +76,16 @@ class ProcessIdentity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return False
         fields = _stat(self.pid)
         return bool(fields) and int(fields[_START]) == self.start_ticks and fields[_STATE] not in _DEAD_STATES
+
+    def children(self) -> list[Self]:
+        """Return its children that live now."""
+        found = []
+        for path in Path(f"/proc/{self.pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                for pid in path.read_text(encoding="ascii").split():
+                    with contextlib.suppress(LabError):
+                        found.append(self._of(int(pid)))
+        return found if self.is_alive() else []
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until it has ended; False when the time is up before."""

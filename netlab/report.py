@@ -52,6 +52,7 @@ class CellResult(Struct, frozen=True, kw_only=True):
         actuator: ``newest`` or ``scheduled``.
         horizon_ticks: D, how many ticks ahead a decision is made.
         fallback: What a tick does when nothing is there to play.
+        inference_s: What a decision was declared to cost in virtual time.
         seeds: Seeds of the labs that played it.
         link_seeds: The seeds of the forward direction that the kernel showed when each lab's link was made.
         returns: Return of each episode.
@@ -68,7 +69,8 @@ class CellResult(Struct, frozen=True, kw_only=True):
         age_p99_ticks: The largest of the labs' 99th percentiles of that age.
         ticks: Ticks played.
         action_miss_ratio: Share of the ticks that fell back, the first of each episode included.
-        deadline_miss_ratio: Share of the ticks that began more than 2 ms late.
+        deadline_miss_ratio: Share of the ticks that began more than 2 ms late; None in virtual time, where
+            none can: nothing is to be claimed of it.
         skipped_ticks: Ticks that never began.
         disconnected_ticks: Ticks without a connection to the agent.
         counters: What was played, missed and dropped, over all labs.
@@ -95,11 +97,12 @@ class CellResult(Struct, frozen=True, kw_only=True):
     age_p99_ticks: float | None
     ticks: int
     action_miss_ratio: float
-    deadline_miss_ratio: float
+    deadline_miss_ratio: float | None
     skipped_ticks: int
     disconnected_ticks: int
     counters: EdgeCounters
     changes: ChangeCounts | None = None
+    inference_s: float = 0.0
 
 
 class ChangeCounts(Struct, frozen=True, kw_only=True):
@@ -131,7 +134,7 @@ class ExperimentResult(Struct, frozen=True, kw_only=True):
         rate_hz: Ticks a second.
         transport: ``datagram`` or ``stream``.
         seed: The run's seed, of which all others are made.
-        seeded: Whether this kernel's netem takes seeds (Linux 6.6): if not, links differ from run to run.
+        seeded: Whether seeds decided what the links did; netem takes them from Linux 6.6 on.
         labs_at_once: How many labs ran beside one another.
         cells: The results.
         warnings: What the profiles warn of.
@@ -183,7 +186,7 @@ def cell_table(result: ExperimentResult) -> list[tuple[str, ...]]:
                 _plus_minus(cell.latency_ms.mean, cell.latency_ms.sd),
                 f"{_number(cell.latency_ms.p50)}/{_number(cell.latency_ms.p99)}",
                 f"{cell.action_miss_ratio:.1%}",
-                f"{cell.deadline_miss_ratio:.2%}",
+                _percent(cell.deadline_miss_ratio),
             )
         )
     return rows
@@ -193,6 +196,10 @@ def _plus_minus(mean: float | None, deviation: float | None) -> str:
     if mean is None:
         return "-"
     return f"{mean:.0f}" if deviation is None else f"{mean:.0f}±{deviation:.0f}"
+
+
+def _percent(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.2%}"
 
 
 def _number(value: float | None) -> str:

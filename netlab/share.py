@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -18,13 +19,26 @@ from netlab.envs.result import RunResult
 from netlab.envs.service import Progress
 from netlab.errors import LabError
 from netlab.lab import Lab
+from netlab.namespaces.host import Host
+from netlab.namespaces.link_plan import peer_variable
 from netlab.namespaces.play_log import PlayerCounts
 from netlab.namespaces.player import Player
 from netlab.namespaces.process import HostProcess
+from netlab.namespaces.wire import Wiring
 from netlab.start_gate import StartGate
 from netlab.traces.pair import ProfilePair
 
-__all__ = ["POLL_S", "Cell", "Share", "ShareResult", "Surroundings", "run_share"]
+__all__ = [
+    "POLL_S",
+    "Cell",
+    "Played",
+    "Share",
+    "ShareResult",
+    "Stage",
+    "Surroundings",
+    "run_services",
+    "run_share",
+]
 
 POLL_S = 0.1
 _AGENT_PORT = 7447
@@ -43,6 +57,7 @@ class Cell(Struct, frozen=True, kw_only=True):
         fallback: ``neutral`` or ``hold``.
         horizon_ticks: D; None fits it to the network.
         labs: Over how many labs its episodes are spread.
+        inference_s: What a decision is declared to cost in virtual time.
     """
 
     network: str
@@ -51,6 +66,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     fallback: str = "neutral"
     horizon_ticks: int | None = None
     labs: int = 1
+    inference_s: float = 0.0
 
 
 class Share(Struct, frozen=True, kw_only=True):
@@ -65,6 +81,7 @@ class Share(Struct, frozen=True, kw_only=True):
         seed: Of its link and episodes.
         label: Cell and lab number, for messages and folders.
         start_delay_s: How long after the gate its ticks begin.
+        tick_log: File for a line of JSON a tick; empty for none.
     """
 
     cell: Cell
@@ -75,15 +92,17 @@ class Share(Struct, frozen=True, kw_only=True):
     seed: int
     label: str
     start_delay_s: float = 0.0
+    tick_log: str = ""
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
+class Surroundings(NamedTuple):
     """What all labs of an experiment have in common."""
 
     task: str
     rate_hz: float
     transport: str
     key_file: Path
+    wiring: Wiring
 
 
 class ShareResult(Struct, frozen=True, kw_only=True):
@@ -93,12 +112,14 @@ class ShareResult(Struct, frozen=True, kw_only=True):
         share: What it was to do.
         run: What the environment service reports.
         link_seed: Seed of the forward direction, as the kernel showed it when the link was made.
+        seeded: Whether seeds decided what its links did.
         changes: How its schedules were played; None without one.
     """
 
     share: Share
     run: RunResult
     link_seed: int | None
+    seeded: bool
     changes: PlayerCounts | None
 
 
@@ -113,35 +134,93 @@ def run_share(
     """
     folder = surroundings.key_file.parent / share.label
     folder.mkdir()
-    with Lab(f"{folder.parent.name[-12:]}-{share.label}".strip("-_."), seed=share.seed) as lab:
-        edge, agent = lab.add_host("edge"), lab.add_host("agent")
-        shown = lab.add_link(edge, agent, share.pair if share.cell.network else None).read().forward
-        serving = agent.start(_agent_command(share, surroundings, agent.address))
-        running = edge.start(_env_command(share, surroundings, agent.address, folder, gate.path))
-        tail = _ProgressTail(folder / _PROGRESS)
-        player = _watch_run(share, lab, running, serving, gate, tail, watch)
-        running.check()
-        if player is not None:
-            player.check()
-        run = msgspec.json.decode((folder / _RESULT).read_bytes(), type=RunResult)
+    name = f"{folder.parent.name[-12:]}-{share.label}".strip("-_.")
+    with Lab(name, seed=share.seed, wiring=surroundings.wiring) as lab:
+        stage = Stage(lab, lab.add_host("edge"), lab.add_host("agent"), folder)
+        link = lab.add_link(stage.edge, stage.agent, share.pair if share.cell.network else None)
+        shown = link.read().forward
+        played = run_services(stage, share, surroundings, gate, watch)
         return ShareResult(
             share=share,
-            run=run,
+            run=played.run,
             link_seed=shown.seed if shown is not None else None,
-            changes=None if player is None else player.counts,
+            seeded=lab.seeded,
+            changes=played.changes,
         )
 
 
-def _watch_run(
+class Stage(NamedTuple):
+    """Where the two services of a share run.
+
+    Attributes:
+        lab: The lab, open.
+        edge: The host of the environment.
+        agent: The host of the policy, a neighbour of ``edge``.
+        folder: Where they leave what they have to say.
+    """
+
+    lab: Lab
+    edge: Host
+    agent: Host
+    folder: Path
+
+
+class Played(NamedTuple):
+    """What two services have done in a lab.
+
+    Attributes:
+        run: What the environment service reports.
+        changes: How the lab's schedules were played; None without one.
+    """
+
+    run: RunResult
+    changes: PlayerCounts | None
+
+
+def run_services(
+    stage: Stage,
     share: Share,
-    lab: Lab,
+    surroundings: Surroundings,
+    gate: StartGate,
+    watch: Callable[[Share, Progress], None],
+    before_start: Callable[[], None] = lambda: None,
+) -> Played:
+    """Start both services, let them play, and return what they report.
+
+    Args:
+        stage: Where.
+        share: What.
+        surroundings: And what all shares of an experiment have in common.
+        gate: Told when they are ready; they begin when it opens.
+        watch: Told of their progress.
+        before_start: Called when they are ready, right before the gate is told.
+
+    Raises:
+        LabError: A service died, or the gate was told to stop.
+        KernelError: A step of a schedule was refused.
+    """
+    address = stage.edge.environment()[peer_variable(stage.agent.name)]
+    serving = stage.agent.start(_agent_command(share, surroundings, address))
+    running = stage.edge.start(_env_command(share, surroundings, address, stage.folder, gate.path))
+    player = _watch_run(stage, share, running, serving, gate, watch, before_start)
+    running.check()
+    if player is not None:
+        player.check()
+    run = msgspec.json.decode((stage.folder / _RESULT).read_bytes(), type=RunResult)
+    return Played(run, None if player is None else player.counts)
+
+
+def _watch_run(
+    stage: Stage,
+    share: Share,
     running: HostProcess,
     serving: HostProcess,
     gate: StartGate,
-    tail: _ProgressTail,
     watch: Callable[[Share, Progress], None],
+    before_start: Callable[[], None],
 ) -> Player | None:
     """Wait for the end of a run; return what played the lab's schedules."""
+    tail = _ProgressTail(stage.folder / _PROGRESS)
     player: Player | None = None
     is_ready = is_begun = False
     while running.poll() is None:
@@ -151,11 +230,12 @@ def _watch_run(
         news = tail.read()
         if news and not is_ready:
             is_ready = True
+            before_start()
             gate.ready()
         if gate.is_open and not is_begun:
             # With the episodes, not with the lab: every lab is to meet the same part of the schedule.
             is_begun = True
-            player = lab.play()
+            player = stage.lab.play()
         for progress in news:
             watch(share, progress)
     return player
@@ -168,6 +248,7 @@ def _agent_command(share: Share, surroundings: Surroundings, address: str) -> li
         "--key-file", surroundings.key_file,
         "--transport", surroundings.transport,
         "--policy", share.cell.policy,
+        "--inference", f"{share.cell.inference_s:.9f}s",
     )  # fmt: skip
 
 
@@ -175,6 +256,7 @@ def _env_command(
     share: Share, surroundings: Surroundings, address: str, folder: Path, start_path: Path
 ) -> list[str]:
     horizon = ["--horizon", share.horizon_ticks] if share.cell.actuator == "scheduled" else []
+    tick_log = ["--tick-log", share.tick_log] if share.tick_log else []
     return _netlab(
         "env", "run", surroundings.task,
         "--agent", f"{address}:{_AGENT_PORT}",
@@ -182,6 +264,7 @@ def _env_command(
         "--transport", surroundings.transport,
         "--actuator", share.cell.actuator,
         *horizon,
+        *tick_log,
         "--fallback", share.cell.fallback,
         "--rate", surroundings.rate_hz,
         "--episodes", share.episodes,

@@ -193,11 +193,9 @@ class LinkModel:
             delay_ns, head = self._delay_ns(), False
             due_ns = now_ns + delay_ns
             if self._wire_ns is not None:
-                if due_ns < self._last_due_ns:
-                    due_ns = self._last_due_ns
+                due_ns = max(due_ns, self._last_due_ns)
                 due_ns += self._wire_ns[length_bytes]
-        if due_ns > self._last_due_ns:
-            self._last_due_ns = due_ns
+        self._last_due_ns = max(self._last_due_ns, due_ns)
         leave_ns = due_ns if due_ns > now_ns else now_ns
         self._backlog.add(leave_ns)
         return Copy(delay_ns, leave_ns, head, corrupted, marked, is_duplicate)
@@ -216,4 +214,6 @@ def check_modelled(state: QdiscState) -> None:
             hint="run it on a kernel's netem (--on host, --on guest), or leave the slot out",
         )
     if not -MAX_LATENCY_NS <= state.latency_ns <= MAX_LATENCY_NS:
-        raise ProfileError(f"latency_ns = {state.latency_ns}: the model counts up to {MAX_LATENCY_NS} ns, 73 years")
+        raise ProfileError(
+            f"latency_ns = {state.latency_ns}: the model counts up to {MAX_LATENCY_NS} ns, 73 years"
+        )

@@ -7,8 +7,10 @@ knows no queue and no delay.
 
     QdiscState --make_loss--> NoLoss | IndependentLoss | GilbertElliottChain | FourStateChain
 
-Source of the 4-state chain: Salsano et al., "Definition of a general and intuitive loss model for packet networks
-and its implementation in the Netem module", 2012. Equal draws and bounds are the kernel's (strictly less, strictly more).
+What becomes of a draw that equals a bound is the kernel's choice, and is kept.
+
+Source of the 4-state chain: Salsano et al., "Definition of a general and intuitive loss model for packet
+networks and its implementation in the Netem module", 2012.
 """
 
 from __future__ import annotations

@@ -116,7 +116,9 @@ class PacketLog(Struct, frozen=True):
 
     @classmethod
     def of(cls, header: Mapping[str, str], records: Iterable[PacketRecord]) -> PacketLog:
-        """Return the log of some records: sorted by time, then link, direction and arrival.
+        """Return the log of some records, sorted by time, then link and direction.
+
+        Packets of one direction that were sent at one moment stay in the order given: that of sending.
 
         Raises:
             SpecError: A name in the header that no header can have, or a value of more than one line.
@@ -164,10 +166,8 @@ class PacketLog(Struct, frozen=True):
         return cls(header, tuple(records))
 
 
-def _order(record: PacketRecord) -> tuple[int, str, int, int, int, str]:
-    delivered_ns = -1 if record.delivered_ns is None else record.delivered_ns
-    side = DIRECTIONS.index(record.direction)
-    return record.sent_ns, record.link, side, delivered_ns, record.length_bytes, record.fate
+def _order(record: PacketRecord) -> tuple[int, str, int]:
+    return record.sent_ns, record.link, DIRECTIONS.index(record.direction)
 
 
 def _line(record: PacketRecord) -> str:

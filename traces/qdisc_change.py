@@ -19,6 +19,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from netlab.traces.qdisc_state import (
     S32,
+    S64,
     U32,
     U32_MAX,
     U64,
@@ -26,7 +27,6 @@ from netlab.traces.qdisc_state import (
     GilbertElliottState,
     JitterNs,
     QdiscState,
-    S64,
     SlotState,
     Table,
 )
@@ -92,7 +92,7 @@ class QdiscChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     corrupt: Likelihood | UnsetType = UNSET
     rate: Rate | UnsetType = UNSET
     ecn: bool | UnsetType = UNSET
-    slot: SlotState | None | UnsetType = UNSET
+    slot: SlotState | UnsetType | None = UNSET
     delay_table: Table | UnsetType = UNSET
     slot_table: Table | UnsetType = UNSET
     seed: U64 | UnsetType = UNSET

@@ -12,22 +12,14 @@ Source: P. L'Ecuyer, "Tables of maximally equidistributed combined LFSR generato
 from __future__ import annotations
 
 from netlab.errors import ProfileError
+from netlab.traces.taus113_lanes import COMPONENTS, Taus113Lanes, Words
 
-__all__ = ["COMPONENTS", "Component", "Taus113", "Words", "start_words"]
+__all__ = ["SINGLE_DRAWS", "Taus113", "start_words", "step_words"]
 
 U32_MAX = 2**32 - 1
 
-Component = tuple[int, int, int, int]
-"""One of the four: (mask, left, tap, right) of ``s' = ((s & mask) << left) ^ (((s << tap) ^ s) >> right)``."""
-
-Words = tuple[int, int, int, int]
-
-COMPONENTS: tuple[Component, Component, Component, Component] = (
-    (0xFFFFFFFE, 18, 6, 13),
-    (0xFFFFFFF8, 2, 2, 27),
-    (0xFFFFFFF0, 7, 13, 21),
-    (0xFFFFFF80, 13, 3, 12),
-)
+SINGLE_DRAWS = 64
+"""After a seed, before a block is worth its cost."""
 
 _LEAST = (2, 8, 16, 128)
 """A word below its number would lose all its bits to the mask: the number is added to it."""
@@ -49,33 +41,47 @@ def start_words(seed: int) -> Words:
 class Taus113:
     """One stream of 32-bit draws.
 
+    The first draws after a seed are stepped one by one; a stream that is used for longer is made ahead in blocks.
+
     Args:
         seed: 64 bits; hash it first (``link_seed``), small or neighbouring seeds give related streams.
     """
 
-    __slots__ = ("_s1", "_s2", "_s3", "_s4")
+    __slots__ = ("_ahead", "_lanes", "_single", "_words")
 
     def __init__(self, seed: int) -> None:
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
         """Begin the stream of a seed."""
-        self._s1, self._s2, self._s3, self._s4 = start_words(seed)
-
-    @property
-    def words(self) -> Words:
-        """The four words as they stand."""
-        return self._s1, self._s2, self._s3, self._s4
+        self._words = start_words(seed)
+        self._single = SINGLE_DRAWS
+        self._lanes: Taus113Lanes | None = None
+        self._ahead: list[int] = []  # the next draw is the last of them
 
     def draw(self) -> int:
         """Return the next draw, 0 .. 2^32 - 1."""
-        # The steps of COMPONENTS written out: bits that a left shift would push beyond 32 are masked before it.
-        s = self._s1
-        self._s1 = s1 = ((s & 0x3FFE) << 18) ^ (((s << 6 ^ s) & 0xFFFFFFFF) >> 13)
-        s = self._s2
-        self._s2 = s2 = ((s & 0x3FFFFFF8) << 2) ^ (((s << 2 ^ s) & 0xFFFFFFFF) >> 27)
-        s = self._s3
-        self._s3 = s3 = ((s & 0x1FFFFF0) << 7) ^ (((s << 13 ^ s) & 0xFFFFFFFF) >> 21)
-        s = self._s4
-        self._s4 = s4 = ((s & 0x7FF80) << 13) ^ (((s << 3 ^ s) & 0xFFFFFFFF) >> 12)
+        ahead = self._ahead
+        if not ahead:
+            if self._single:
+                return self._step()
+            if self._lanes is None:
+                self._lanes = Taus113Lanes(self._words)
+            self._ahead = ahead = self._lanes.next_draws()
+            ahead.reverse()
+        return ahead.pop()
+
+    def _step(self) -> int:
+        self._single -= 1
+        self._words = words = step_words(self._words)
+        s1, s2, s3, s4 = words
         return s1 ^ s2 ^ s3 ^ s4
+
+
+def step_words(words: Words) -> Words:
+    """Return the four words of the next step."""
+    s1, s2, s3, s4 = (
+        ((word & mask) << left & U32_MAX) ^ (((word << tap & U32_MAX) ^ word) >> right)
+        for word, (mask, left, tap, right) in zip(words, COMPONENTS, strict=True)
+    )
+    return s1, s2, s3, s4

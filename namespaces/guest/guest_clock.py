@@ -3,9 +3,9 @@
 ::
 
     RealClock     the guest's time is this machine's
-    VirtualClock  time stands still while anything computes and jumps when all wait: the same run gives the same output
+    VirtualClock  time stands still while anything computes and jumps when all wait: same run, same output
 
-The launcher is given one of them and asks it; nothing else in ``guest/`` knows which it is. See docs/virtual-time.md.
+The launcher is given one of them and asks it; nothing else in ``guest/`` knows which it is (docs/virtual-time.md).
 """
 
 from __future__ import annotations
@@ -52,18 +52,17 @@ _SETTLED_UNLESS_GIVEN = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "M
 
 
 class GuestClock(Protocol):
-    """What a launcher asks of a clock.
-
-    Attributes:
-        passed_on: Signals that reach the command.
-        kernel_arguments: What the kernel is told.
-    """
+    """What a launcher asks of a clock."""
 
     @property
-    def passed_on(self) -> tuple[signal.Signals, ...]: ...
+    def passed_on(self) -> tuple[signal.Signals, ...]:
+        """Signals that reach the command."""
+        ...
 
     @property
-    def kernel_arguments(self) -> tuple[str, ...]: ...
+    def kernel_arguments(self) -> tuple[str, ...]:
+        """What the kernel is told."""
+        ...
 
     def require(self, kernel: GuestKernel) -> None:
         """Make sure that a kernel, whole and as its manifest says, can run by this clock.
@@ -114,7 +113,7 @@ class VirtualClock:
         start_ns: The guest's clock at boot, nanoseconds since 1970; a whole second.
         budget_s: The most guest time that a command may take.
         stall_s: How long the clock may stand still, in seconds outside.
-        beat_s: How often pid 1 notes the time, in guest seconds; 0 for never, and then without the last two limits.
+        beat_s: How often pid 1 notes the time, in guest seconds; 0 for never: without the last two limits then.
 
     Raises:
         GuestError: A value that is none of these.

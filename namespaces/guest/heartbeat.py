@@ -1,12 +1,12 @@
-"""Heartbeat: how pid 1 tells the launcher that the guest's time goes on; both ends, by two files of the job folder.
+"""Heartbeat: how pid 1 tells the launcher that the guest's time goes on: two files, both ends of them.
 
 ::
 
     timer of the guest --each beat--> Heartbeat.strike --"12.537"--> beat       <--read_beat------  launcher
                                           `--1, 2, 4, 8 ... beats--> processes  <--read_processes-
 
-It must not disturb what it watches, in a machine whose clock moves when it is read. So it reads no clock: beats are
-counted, by a timer on absolute times. They fall between the moments at which programs like to wake.
+It must not disturb what it watches, in a machine whose clock moves when it is read. So it reads no clock: beats
+are counted, by a timer on absolute times. They fall between the moments at which programs like to wake.
 
 Standard library only: pid 1 imports it.
 """
@@ -29,6 +29,7 @@ __all__ = ["Heartbeat", "NoHeartbeat", "Pulse", "begin_heartbeat", "read_beat", 
 PHASE_NS = 37_123_457
 """From the start to the first beat: a moment that no program's round numbers meet."""
 
+BEATS_A_NUDGE = 8
 SHOWN_PROCESSES = 8
 SHOWN_CHARACTERS = 160
 
@@ -48,24 +49,47 @@ class Pulse(Protocol):
         patience_s: How long pid 1 may wait for anything at all; None for ever.
     """
 
-    fd: int | None
-    patience_s: float | None
+    @property
+    def fd(self) -> int | None: ...  # noqa: D102 - above
+
+    @property
+    def patience_s(self) -> float | None: ...  # noqa: D102
 
     def strike(self) -> None:
-        """Do it; called when ``fd`` is readable."""
+        """Do it; called when ``fd`` is readable, or when patience has ended."""
         ...
 
 
+class _Nudge:
+    """Has the kernel's last message shown: it keeps one without an end of line back until the next.
+
+    "Unexpectedly lost MM child!" is one: a process that the guest runs in was killed from outside.
+    """
+
+    def __init__(self) -> None:
+        self._log: int | None = None
+        with contextlib.suppress(OSError):
+            self._log = os.open("/dev/kmsg", os.O_WRONLY | os.O_CLOEXEC)
+
+    def give(self) -> None:
+        """Say something at the level that no console shows."""
+        if self._log is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._log, b"<7>netlab: awake\n")
+
+
 class NoHeartbeat:
-    """Real time: the launcher has a clock of its own."""
+    """Nothing to note: in real time the launcher has a clock of its own."""
 
     fd = None
 
-    def __init__(self, patience_s: float) -> None:
+    def __init__(self, patience_s: float | None) -> None:
         self.patience_s = patience_s
+        self._nudge = _Nudge()
 
     def strike(self) -> None:
-        """Do nothing: there is no descriptor to poll."""
+        """Nudge the kernel's log; called when nothing has happened for a while."""
+        self._nudge.give()
 
 
 class Heartbeat:
@@ -88,12 +112,15 @@ class Heartbeat:
         self._budget_ns = budget_ns
         self._count = 0
         self._next_note = 1
+        self._nudge = _Nudge()
         self._file = os.open(folder / _BEAT_NAME, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def strike(self) -> None:
         """Note how much guest time has passed since the start."""
         with contextlib.suppress(BlockingIOError):
             self._count += int.from_bytes(os.read(self.fd, 8), "little")
+        if self._count % BEATS_A_NUDGE == 0:
+            self._nudge.give()
         passed_ns = PHASE_NS + (self._count - 1) * self._beat_ns
         spent = 0 < self._budget_ns <= passed_ns
         if self._count >= self._next_note or spent:
@@ -105,7 +132,7 @@ class Heartbeat:
 
 
 def wait_for_start(step_s: int) -> None:
-    """Wait until the guest's clock shows a multiple of so many seconds, at least half a one away; 0 for not at all."""
+    """Wait until the guest's clock shows a multiple of so many seconds, half a one away or more; 0: not at all."""
     if step_s:
         step_ns = step_s * 10**9
         now_ns = time.time_ns()
@@ -118,11 +145,14 @@ def begin_heartbeat(job: Job, folder: Path, awake_s: float) -> Pulse:
     Args:
         job: What pid 1 runs.
         folder: The job folder.
-        awake_s: How often pid 1 is to wake where it has no heartbeat.
+        awake_s: How often pid 1 is to wake in real time.
     """
+    start_ns = (
+        time.monotonic_ns()
+    )  # in any case: the clock costs a little, and a run is to be the same with and without
     if not job.beat_s:
-        return NoHeartbeat(awake_s)
-    return Heartbeat(folder, time.monotonic_ns(), round(job.beat_s * 1e9), round(job.budget_s * 1e9))
+        return NoHeartbeat(None if job.clock_source else awake_s)
+    return Heartbeat(folder, start_ns, round(job.beat_s * 1e9), round(job.budget_s * 1e9))
 
 
 def describe_processes(proc: Path = Path("/proc")) -> str:

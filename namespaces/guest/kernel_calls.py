@@ -169,7 +169,7 @@ def sleep_until(clock: int, moment_ns: int) -> None:
 
 
 def start_timer(first_ns: int, period_ns: int) -> int:
-    """Return a non-blocking descriptor that becomes readable at a moment of the monotonic clock and then each period.
+    """Return a non-blocking descriptor, readable at a moment of the monotonic clock and then each period.
 
     It reads eight bytes: how often since the last reading, in the machine's byte order.
 

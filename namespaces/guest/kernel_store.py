@@ -114,7 +114,7 @@ class KernelStore:
         """
         (folder / MANIFEST_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
         verify_kernel(read_kernel(folder))
-        os.sync()  # whole on disk before it is seen: a power cut must not leave an empty file under a good name
+        _write_out(folder)
         target = self.cache / name
         if target.exists():
             target.rename(staging / "replaced")
@@ -138,6 +138,16 @@ class KernelStore:
                 "for a moment",
                 hint="make room there, or set XDG_CACHE_HOME to a folder with more",
             )
+
+
+def _write_out(folder: Path) -> None:
+    """Have a folder whole on disk, so that a power cut leaves no empty file under a good name."""
+    for path in (*folder.rglob("*"), folder):
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
 
 def describe_kernel(

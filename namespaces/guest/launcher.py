@@ -7,8 +7,8 @@
          `------ GuestSession: streams, signals, status --'
 
 It starts the supervisor, tells it what to start, serves the session and turns its end into an exit status or
-an error. Inside, ``NETLAB_GUEST`` names the kernel: release and SHA-256. Which clock the guest lives by is the clock's
-business (``guest_clock.py``).
+an error. Inside, ``NETLAB_GUEST`` names the kernel: release and SHA-256. What time the guest has is its
+clock's business (``guest_clock.py``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from netlab.errors import GuestError
 from netlab.namespaces.guest import processors
@@ -76,8 +75,8 @@ def run_in_guest(
     Args:
         argv: The command; looked up in PATH inside.
         kernel: The kernel to run.
-        clock: What time the guest has: a RealClock unless given, or a VirtualClock, in which the same command gives
-            the same output (docs/virtual-time.md).
+        clock: What time the guest has: a RealClock unless given, or a VirtualClock, by which the same command
+            gives the same output (docs/virtual-time.md).
         env: Its environment, whole; ours unless given.
         cwd: Its working folder; ours unless given.
         memory_bytes: The guest's memory; costs nothing until it is used.

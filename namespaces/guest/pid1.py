@@ -90,6 +90,8 @@ class _Pid1:
         self._pid = 0
         self._status: int | None = None
         self._deaths, self._deaths_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        if job.clock_source:
+            inside.go_first()
         heartbeat.wait_for_start(job.start_step_s)
         self._pulse = heartbeat.begin_heartbeat(job, job_folder, AWAKE_S)
 
@@ -146,20 +148,12 @@ class _Pid1:
         """Carry what can be carried now, or wait until something can; return whether output moved."""
         outputs = tuple(self._streams.outputs.values())
         relays = (*outputs, self._streams.input, self._to_launcher)
-        masks = {self._control: select.POLLIN, self._deaths: select.POLLIN}
-        for relay in relays:
-            if relay.wants_input and relay.source is not None:
-                masks[relay.source] = masks.get(relay.source, 0) | select.POLLIN
-            if relay.wants_room and relay.sink is not None:
-                masks[relay.sink] = masks.get(relay.sink, 0) | select.POLLOUT
-        if self._pulse.fd is not None:
-            masks[self._pulse.fd] = select.POLLIN
         poller = select.poll()
-        for fd, mask in masks.items():
+        for fd, mask in self._interests(relays).items():
             poller.register(fd, mask)
         patience_s = self._pulse.patience_s if timeout_s is None else timeout_s
         ready = dict(poller.poll(None if patience_s is None else patience_s * 1000.0))
-        if self._pulse.fd in ready:
+        if self._pulse.fd in ready or (timeout_s is None and not ready):
             self._pulse.strike()
         if self._deaths in ready:
             with contextlib.suppress(BlockingIOError):
@@ -177,6 +171,18 @@ class _Pid1:
         if self._streams.takes_more_input():
             self._say(FrameKind.CONSUMED)
         return moved
+
+    def _interests(self, relays: tuple[Relay, ...]) -> dict[int, int]:
+        """Return what to poll for."""
+        masks = {self._control: select.POLLIN, self._deaths: select.POLLIN}
+        if self._pulse.fd is not None:
+            masks[self._pulse.fd] = select.POLLIN
+        for relay in relays:
+            if relay.wants_input and relay.source is not None:
+                masks[relay.source] = masks.get(relay.source, 0) | select.POLLIN
+            if relay.wants_room and relay.sink is not None:
+                masks[relay.sink] = masks.get(relay.sink, 0) | select.POLLOUT
+        return masks
 
     def _hear(self) -> None:
         """Do what the launcher says."""

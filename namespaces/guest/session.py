@@ -6,8 +6,7 @@
     caller's stdout <-----------------------------  console 1
     caller's stderr <-----------------------------  console 2
     KernelLog       <-----------------------------  console 0
-    signals         --SIGNAL frames, or the lifeline cut--> pid 1, supervisor
-    Watchdog        --Verdict: the lifeline cut----------> supervisor
+    signals, Watchdog -SIGNAL frames, or the lifeline cut-> pid 1, supervisor
 
 One loop that never blocks on any of them. It knows no paths and starts nothing: ``launcher.py`` does.
 """
@@ -135,7 +134,9 @@ class GuestSession:
         for fd, mask in masks.items():
             poller.register(fd, mask)
         ready = dict(poller.poll(self._patience_ms()))
-        self._obey(None if self._cut else self._watchdog.look(held_up=self._held_up()))
+        if not self._cut:
+            # Whoever reads what the guest prints may keep it waiting.
+            self._obey(self._watchdog.look(held_up=any(relay.pending for relay in self._outputs.values())))
         if ready.get(self._signals_fd):
             for number in os.read(self._signals_fd, 64):
                 self._on_signal(number)
@@ -155,19 +156,13 @@ class GuestSession:
                 self._print(number, relay)
         self._flush()
 
-    def _held_up(self) -> bool:
-        """Whether the guest may be waiting for whoever reads what it prints."""
-        return any(relay.pending for relay in self._outputs.values())
-
     def _obey(self, verdict: Verdict | None) -> None:
         """End the guest if that is the verdict."""
-        if verdict is None:
-            return
-        if verdict.status is None:
-            self._fail(verdict.message, verdict.hint)
-        else:
+        if verdict is not None:
             self.status, self.remark = verdict.status, verdict.message
-        self.end()
+            if verdict.status is None:
+                self._fail(verdict.message, verdict.hint)
+            self.end()
 
     def _print(self, stream: int, relay: Relay) -> None:
         try:

@@ -47,7 +47,7 @@ class Mapping(NamedTuple):
 
 
 def busiest_program(root: int, look_s: float = LOOK_S) -> str:
-    """Return the command line of the program that used the CPU just now; empty where none did or it cannot be read.
+    """Return the command line of the program that used the CPU just now; empty where none can be seen.
 
     Args:
         root: A process above the guest kernel.

@@ -53,6 +53,6 @@ def spool_input(source: int, path: Path, lifeline: int, most_bytes: int = MOST_I
                 most_bytes -= file.write(piece)
             if most_bytes < 0:
                 raise GuestError(
-                    f"guest: more input than the {MOST_INPUT_BYTES >> 20} MiB that are read before virtual time starts",
+                    f"guest: more input than the {MOST_INPUT_BYTES >> 20} MiB read before the start",
                     hint="name the file as an argument of the command",
                 )

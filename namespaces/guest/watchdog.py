@@ -24,7 +24,7 @@ STATUS_OF_TIMEOUT = 124
 """As timeout(1) has it."""
 
 LOOK_EVERY_S = 0.5
-"""Also what a pause between two looks counts at most, twice: who was stopped himself has seen nothing stand still."""
+"""Twice that is what a pause between two looks counts at most: who was stopped himself saw nothing stand still."""
 
 _CURE = "let it sleep, or declare its cost with netlab.charge.charge(): docs/virtual-time.md"
 
@@ -82,7 +82,7 @@ class WallWatchdog:
 
 
 class VirtualWatchdog:
-    """Ends a guest in virtual time: after some time outside, after some inside, or when time inside stands still."""
+    """Ends a guest in virtual time: after some time outside, some inside, or when the latter stands still."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class VirtualWatchdog:
     def _spent(self) -> Verdict:
         return Verdict(
             None,
-            f"guest: {self._budget_s:g} s of virtual time are spent and the command has not ended; {self._noted()}",
+            f"guest: {self._budget_s:g} s of virtual time are spent and the command goes on; {self._noted()}",
             "give it more (--virtual-budget; budget_s of VirtualClock), or find out what it waits for: "
             "where all wait for one another, virtual time runs on alone",
         )
@@ -149,7 +149,7 @@ class VirtualWatchdog:
         return Verdict(
             None,
             f"guest: virtual time has stood still for {self._still_s:.0f} s, {self._where()}; {self._running()}",
-            f"a program that computes or polls without a pause holds the clock: {_CURE}; if it only needs longer: --stall",
+            f"a program that computes or polls without a pause holds the clock: {_CURE}; or allow more: --stall",
         )
 
     def _where(self) -> str:

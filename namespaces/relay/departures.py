@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import heapq
 import time
+from collections.abc import Iterator
 from typing import Protocol
+
+from netlab.namespaces.relay.packet_sink import Noted
 
 __all__ = ["MAX_HELD_BYTES", "Departures", "Receiver"]
 
@@ -22,7 +25,7 @@ MAX_HELD_BYTES = 1 << 28
 _SENT_AT_ONCE = 32
 
 
-class Receiver(Protocol):
+class Receiver(Noted, Protocol):
     """The far side of a lane."""
 
     def deliver(self, frame: bytes, leave_ns: int, sent_ns: int, label: str) -> None:
@@ -67,6 +70,11 @@ class Departures:
             self.held_bytes -= len(frame)
             receiver.deliver(frame, leave_ns, sent_ns, label)
             now_ns = time.monotonic_ns()
+
+    def held(self) -> Iterator[tuple[Receiver, int, int]]:
+        """Yield each frame's receiver, when it was read and its length."""
+        for _, _, receiver, frame, sent_ns, _ in self._heap:
+            yield receiver, sent_ns, len(frame)
 
     def forget(self, receivers: set[Receiver]) -> None:
         """Drop every frame on its way to one of these."""

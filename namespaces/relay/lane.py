@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import time
 
-from netlab.errors import ProfileError
-from netlab.namespaces.relay.departures import MAX_HELD_BYTES, Departures
+from netlab.namespaces.relay.departures import MAX_HELD_BYTES, Departures, Receiver
 from netlab.namespaces.relay.frame_edit import flip_bit, is_ecn_capable, mark_congestion
 from netlab.namespaces.relay.lane_counts import LaneCounts
+from netlab.namespaces.relay.medium_queue import MediumQueue, make_model
 from netlab.namespaces.relay.packet_sink import NOWHERE, PacketSink
 from netlab.namespaces.relay.port import Port
 from netlab.traces.fate import Copy
@@ -37,19 +37,28 @@ class Lane:
         source: Where frames come from.
         sink: Where they go.
         departures: Holds those in flight.
-        link: What the packet log calls the link.
+        number: Of the link, by which the packet log knows it.
         direction: Which way.
+        medium: What frames pass before its own model; None for a link by itself.
     """
 
     def __init__(
-        self, source: Port, sink: Port, departures: Departures, link: str, direction: Direction
+        self,
+        source: Port,
+        sink: Port,
+        departures: Departures,
+        number: int,
+        direction: Direction,
+        medium: MediumQueue | None = None,
     ) -> None:
         self.source = source
-        self.link = link
-        self.direction = direction
+        self.number = number
+        self.direction: Direction = direction
         self.log: PacketSink = NOWHERE
         self._sink = sink
         self._departures = departures
+        self._medium = medium
+        self._way_in = _WayIn(self)
         self._model: LinkModel | None = None
         self._received = self._delivered = self._lost = self._over_limit = 0
         self._no_room = self._refused = self._oversized = self._corrupted = self._marked = 0
@@ -67,7 +76,7 @@ class Lane:
             ProfileError: The model cannot do this.
         """
         if self._model is None:
-            self._model = LinkModel(state)
+            self._model = make_model(state)
         else:
             self._model.apply(state)
 
@@ -102,6 +111,11 @@ class Lane:
         self._held -= 1
         self._write(frame, leave_ns, sent_ns, label)
 
+    @property
+    def receivers(self) -> set[Receiver]:
+        """Whom frames in flight are addressed to."""
+        return {self, self._way_in}
+
     def counts(self) -> LaneCounts:
         """Return what it has done so far."""
         return LaneCounts(
@@ -121,30 +135,38 @@ class Lane:
         )
 
     def _take(self, frame: bytes, now_ns: int) -> None:
-        """Let the model decide over one frame."""
+        """Bring one frame to the model, through the medium where there is one."""
         if not frame:
             self._oversized += 1
             return
         self._received += 1
+        if self._medium is None:
+            self.admit(frame, now_ns, now_ns)
+        elif not self._medium.enter(frame, now_ns, self._way_in):
+            self._over_limit += 1
+            self.log.note_lost(self, now_ns, len(frame))
+
+    def admit(self, frame: bytes, now_ns: int, sent_ns: int) -> None:
+        """Let the model decide over one frame."""
         if self._model is None:
-            self._write(frame, now_ns, now_ns, "delivered")
+            self._write(frame, now_ns, sent_ns, "delivered")
             return
         fate = self._model.enqueue(now_ns, len(frame), ect=is_ecn_capable(frame))
         if fate.over_limit:
             self._over_limit += 1
         if not fate.copies:
             self._lost += fate.lost
-            self.log.note_lost(self, now_ns, len(frame))
+            self.log.note_lost(self, sent_ns, len(frame))
             return
         if self._departures.held_bytes > MAX_HELD_BYTES:
             self._no_room += 1
-            self.log.note_lost(self, now_ns, len(frame))
+            self.log.note_lost(self, sent_ns, len(frame))
             return
         first = fate.copies[0] if len(fate.copies) == 1 else min(fate.copies, key=_leaves)
         for copy in fate.copies:
-            self._hold(copy, frame, now_ns, is_first=copy is first)
+            self._hold(copy, frame, sent_ns, is_first=copy is first)
 
-    def _hold(self, copy: Copy, frame: bytes, now_ns: int, *, is_first: bool) -> None:
+    def _hold(self, copy: Copy, frame: bytes, sent_ns: int, *, is_first: bool) -> None:
         """Keep one copy until it leaves; what goes to the head of the queue leaves at once."""
         label = "delivered" if is_first else "duplicate"
         if copy.marked:
@@ -154,10 +176,10 @@ class Lane:
             frame, label = flip_bit(frame), "corrupted"
             self._corrupted += 1
         if copy.head:
-            self._write(frame, now_ns, now_ns, label)
+            self._write(frame, copy.leave_ns, sent_ns, label)
             return
         self._held += 1
-        self._departures.push(copy.leave_ns, self, frame, now_ns, label)
+        self._departures.push(copy.leave_ns, self, frame, sent_ns, label)
 
     def _write(self, frame: bytes, leave_ns: int, sent_ns: int, label: str) -> None:
         try:
@@ -175,18 +197,19 @@ class Lane:
         self.log.note_delivered(self, sent_ns, len(frame), label, now_ns)
 
 
+class _WayIn:
+    """Where frames that leave the medium enter the lane."""
+
+    def __init__(self, lane: Lane) -> None:
+        self.number = lane.number
+        self.direction: Direction = lane.direction
+        self._lane = lane
+
+    def deliver(self, frame: bytes, leave_ns: int, sent_ns: int, label: str) -> None:
+        """Let the lane's own model decide, from now on."""
+        self._lane.admit(frame, time.monotonic_ns(), sent_ns)
+
+
 def _leaves(copy: Copy) -> tuple[bool, int]:
     """Return the order in which copies of one packet arrive."""
     return not copy.head, copy.leave_ns
-
-
-def check_state(state: QdiscState) -> None:
-    """Refuse a state that no model can be in; nothing is changed.
-
-    Raises:
-        ProfileError: The model cannot do this.
-    """
-    LinkModel(state)
-
-
-_ = ProfileError

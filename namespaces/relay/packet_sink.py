@@ -17,17 +17,15 @@ __all__ = ["NOWHERE", "Noted", "PacketFile", "PacketSink"]
 
 
 class Noted(Protocol):
-    """Whose packet it is."""
+    """Whose packet it is.
 
-    @property
-    def link(self) -> str:
-        """Name of the link."""
-        ...
+    Attributes:
+        number: Of the link.
+        direction: Which way.
+    """
 
-    @property
-    def direction(self) -> Direction:
-        """Which way."""
-        ...
+    number: int
+    direction: Direction
 
 
 class PacketSink(Protocol):
@@ -37,9 +35,7 @@ class PacketSink(Protocol):
         """Note a frame that no copy of arrives."""
         ...
 
-    def note_delivered(
-        self, lane: Noted, sent_ns: int, length_bytes: int, label: str, delivered_ns: int
-    ) -> None:
+    def note_delivered(self, lane: Noted, sent_ns: int, length_bytes: int, label: str, delivered_ns: int) -> None:
         """Note a copy that was handed over."""
         ...
 
@@ -50,9 +46,7 @@ class _Nowhere:
     def note_lost(self, lane: Noted, sent_ns: int, length_bytes: int) -> None:
         """Do nothing."""
 
-    def note_delivered(
-        self, lane: Noted, sent_ns: int, length_bytes: int, label: str, delivered_ns: int
-    ) -> None:
+    def note_delivered(self, lane: Noted, sent_ns: int, length_bytes: int, label: str, delivered_ns: int) -> None:
         """Do nothing."""
 
 
@@ -64,10 +58,10 @@ class PacketFile:
 
     Args:
         file: Open for text; ours to close.
-        names: What to call links in place of their own names.
+        names: What to call links, by their numbers; ``link-N`` unless given.
     """
 
-    def __init__(self, file: IO[str], names: Mapping[str, str]) -> None:
+    def __init__(self, file: IO[str], names: Mapping[int, str]) -> None:
         self._file = file
         self._names = names
         self._start_ns = time.monotonic_ns()
@@ -80,17 +74,19 @@ class PacketFile:
         """Write the line of a frame that does not arrive."""
         self._line(lane, sent_ns, length_bytes, "lost", "-")
 
-    def note_delivered(
-        self, lane: Noted, sent_ns: int, length_bytes: int, label: str, delivered_ns: int
-    ) -> None:
+    def note_delivered(self, lane: Noted, sent_ns: int, length_bytes: int, label: str, delivered_ns: int) -> None:
         """Write the line of a copy that was handed over."""
         self._line(lane, sent_ns, length_bytes, label, str(delivered_ns - self._start_ns))
+
+    def note_pending(self, lane: Noted, sent_ns: int, length_bytes: int) -> None:
+        """Write the line of a copy that is on its way as the log ends."""
+        self._line(lane, sent_ns, length_bytes, "pending", "-")
 
     def close(self) -> None:
         """Write what is still in memory and let go of the file."""
         self._file.close()
 
     def _line(self, lane: Noted, sent_ns: int, length_bytes: int, label: str, delivered: str) -> None:
-        name = self._names.get(lane.link, lane.link)
+        name = self._names.get(lane.number, f"link-{lane.number}")
         sent_ns -= self._start_ns
         self._file.write(f"{sent_ns} {name} {lane.direction} {length_bytes} {label} {delivered}\n")

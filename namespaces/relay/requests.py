@@ -14,11 +14,38 @@ from typing import Literal
 from msgspec import Struct
 
 from netlab.namespaces.relay.lane_counts import LaneCounts
-from netlab.traces.qdisc_state import QdiscState
+from netlab.namespaces.relay.plain_state import PlainState
 
-__all__ = ["AddLink", "Change", "Count", "Go", "Join", "Put", "Read", "Record", "Remove", "Reply", "Request"]
+__all__ = [
+    "AddLink",
+    "Change",
+    "Count",
+    "Go",
+    "Join",
+    "Place",
+    "PortKind",
+    "Put",
+    "Read",
+    "Record",
+    "Remove",
+    "Reply",
+    "Request",
+]
 
-LaneDirection = Literal["forward", "back"]
+Side = Literal["forward", "back", "medium"]
+PortKind = Literal["tap", "raw"]
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where a model sits: in one direction of a link, or in a medium that links share.
+
+    Attributes:
+        number: Of the link or the medium.
+        side: Which direction, or ``medium``.
+    """
+
+    number: int
+    side: Side
 
 
 class Go(Struct, frozen=True, tag=True):
@@ -26,17 +53,21 @@ class Go(Struct, frozen=True, tag=True):
 
 
 class AddLink(Struct, frozen=True, tag=True, kw_only=True):
-    """Take over the TAPs of a link, first and second host; nothing passes yet.
+    """Take over the two ports of a link, whose descriptors ride along; nothing passes yet.
 
     Attributes:
         number: Its number in the lab.
-        name: What the packet log calls it.
+        name: What messages call it.
+        kinds: What its ports are, the first host's first.
         frame_bytes: The longest frame that its hosts send.
+        medium: Number of the medium it is part of; None for a link by itself.
     """
 
     number: int
     name: str
+    kinds: tuple[PortKind, PortKind]
     frame_bytes: int
+    medium: int | None = None
 
 
 class Join(Struct, frozen=True, tag=True):
@@ -46,17 +77,16 @@ class Join(Struct, frozen=True, tag=True):
 
 
 class Remove(Struct, frozen=True, tag=True):
-    """Close the TAPs of a link, with all packets in flight; the interfaces vanish."""
+    """Close the ports of a link, with all packets in flight; TAPs vanish."""
 
     number: int
 
 
 class Put(Struct, frozen=True):
-    """One direction of a link and the state it is to be in."""
+    """A place and the state it is to be in."""
 
-    number: int
-    direction: LaneDirection
-    state: QdiscState
+    place: Place
+    state: PlainState
 
 
 class Change(Struct, frozen=True, tag=True):
@@ -66,21 +96,27 @@ class Change(Struct, frozen=True, tag=True):
 
 
 class Read(Struct, frozen=True, tag=True):
-    """Tell the state of one direction."""
+    """Tell the state of one place."""
 
-    number: int
-    direction: LaneDirection
+    place: Place
 
 
 class Count(Struct, frozen=True, tag=True):
-    """Tell what one direction has done so far."""
+    """Tell what one direction has done so far; of a medium there is nothing to tell."""
 
-    number: int
-    direction: LaneDirection
+    place: Place
 
 
-class Record(Struct, frozen=True, tag=True):
-    """Write a line for each packet to the file that rides along; without a file, stop."""
+class Record(Struct, frozen=True, tag=True, kw_only=True):
+    """Write a line for each packet to a file, or write no more.
+
+    Attributes:
+        starts: Begin with the file that rides along; else end, and have all of it in the file.
+        names: What to call links, by their numbers; ``link-N`` unless given.
+    """
+
+    starts: bool
+    names: dict[int, str] = {}
 
 
 Request = Go | AddLink | Join | Remove | Change | Read | Count | Record
@@ -91,12 +127,14 @@ class Reply(Struct, frozen=True, kw_only=True):
 
     Attributes:
         problem: Why it was refused; empty where it was done.
+        problems: The same for each put of a ``Change``, in its order.
         state: What ``Read`` asked for; None for a direction without impairment.
         counts: What ``Count`` asked for.
         priority: First reply of all: the place among processes that the relay was given.
     """
 
     problem: str = ""
-    state: QdiscState | None = None
+    problems: tuple[str, ...] = ()
+    state: PlainState | None = None
     counts: LaneCounts | None = None
     priority: str = ""

@@ -44,6 +44,9 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "loop-50": Entry(about="ticks over 2 ms late at 50 Hz, parallel labs", where="loops:loop_50"),
     "loop-500": Entry(about="ticks over 2 ms late at 500 Hz", where="loops:loop_500"),
+    "relay-error": Entry(
+        about="a relay's delays and losses against what its model asked for", where="relay_error:relay_error"
+    ),
     "guest-boot": Entry(about="netlab guest run -- true", where="commands:guest_boot"),
     "help-time": Entry(about="netlab --help against python -c pass", where="commands:help_time"),
     "protocol": Entry(

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from netlab.bench import bare_loop
 from netlab.bench.figure import Figure
+from netlab.errors import SpecError
 from netlab.experiment import Cell, Experiment, run_experiment
 from netlab.lab import Lab
 
@@ -56,6 +57,8 @@ def _measure(loops: _Loops) -> Figure:
     (found,) = result.cells
     bare_ratio = bare_late / bare_ticks
     value = found.deadline_miss_ratio
+    if value is None:
+        raise SpecError("late ticks cannot be measured in virtual time", key=loops.name)
     return Figure(
         name=loops.name,
         value=100.0 * value,

@@ -44,8 +44,13 @@ def protocol(say: Callable[[str], None]) -> Figure:
         note=f"newest observation: hold {_text(hold)} ({REFERENCE_HOLD}), neutral {_text(neutral)} "
         f"({REFERENCE_NEUTRAL}); "
         f"D = {scheduled.horizon_ticks}, {100 * scheduled.action_miss_ratio:.1f} % action misses, "
-        f"{100 * scheduled.deadline_miss_ratio:.2f} % late ticks",
+        + _late_text(scheduled),
     )
+
+
+def _late_text(cell: CellResult) -> str:
+    ratio = cell.deadline_miss_ratio
+    return "late ticks not claimable in virtual time" if ratio is None else f"{100 * ratio:.2f} % late ticks"
 
 
 def _text(cell: CellResult) -> str:

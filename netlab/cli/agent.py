@@ -8,6 +8,7 @@ import click
 
 from netlab.cli.command import NetlabCommand, echo_json
 from netlab.cli.service_command import ServiceCommand
+from netlab.cli.types import DURATION
 
 __all__ = ["agent"]
 
@@ -46,6 +47,13 @@ def agent() -> None:
     default="",
     type=click.Path(dir_okay=False),
     help="Write the bound address there once edges may dial.",
+)
+@click.option(
+    "--inference",
+    "inference_s",
+    type=DURATION,
+    default=0.0,
+    help="Declared cost of one decision, spent in virtual time (where computing is free) alone.",
 )
 @click.option("--json", "as_json", is_flag=True, help="At the end, print the counters as one JSON document.")
 def serve(as_json: bool, **options: Any) -> None:

@@ -32,7 +32,7 @@ def bench(ctx: click.Context, names: tuple[str, ...], as_json: bool, list_only: 
       netlab bench help-time guest-boot --json
     """  # noqa: D301
     from netlab.bench.catalogue import CATALOGUE
-    from netlab.engine import machine
+    from netlab.machine import machine
 
     if list_only and as_json:
         echo_json([{"name": name, "about": entry.about} for name, entry in CATALOGUE.items()])

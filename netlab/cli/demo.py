@@ -79,10 +79,10 @@ def demo(
     if any(not network.strip() for network in networks):
         raise click.BadParameter("is empty; netlab profile list", param_hint="--network")
     experiment = demo_experiment(episodes, networks, labs_at_once, seed)
-    reason = ctx.meta["netlab.chosen"].reason
-    click.echo(f"netlab: labs run {reason}", err=True)
+    engine = ctx.meta["netlab.chosen"]
+    click.echo(f"netlab: labs run {engine.reason}", err=True)
     with LabProgress(experiment) as progress:
-        result = run_experiment(experiment, reason, progress.watch)
+        result = run_experiment(experiment, engine.reason, progress.watch, engine.wiring)
     try:
         if as_json:
             echo_json(result)

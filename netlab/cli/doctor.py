@@ -22,8 +22,9 @@ def doctor(as_json: bool) -> None:
       netlab doctor --on guest
     """  # noqa: D301
     from netlab.doctor import examine
+    from netlab.doctor_facts import gather_facts
 
-    findings = examine()
+    findings = examine(gather_facts())
     if as_json:
         echo_json(findings)
     else:

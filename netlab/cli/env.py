@@ -152,8 +152,8 @@ def run(
     ):
         if name:
             require_writable(option, Path(name))
-    from netlab.engine import machine
     from netlab.envs.run import run_env_service
+    from netlab.machine import machine
 
     reporter = ProgressLines(progress_file) if progress_file else ProgressText()
     result = run_env_service(

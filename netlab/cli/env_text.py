@@ -49,6 +49,17 @@ def _describe_return(result: RunResult) -> str:
     return f"{result.return_mean:.1f} +- {result.return_sem:.1f}   ({count} episodes)"
 
 
+def _print_deadlines(result: RunResult, ticks: int) -> None:
+    misses = result.deadline_misses
+    if misses is None:
+        click.echo(f"not claimable   {result.not_claimable}")
+        return
+    click.echo(
+        f"deadline misses {misses} ticks over 2 ms late ({misses / ticks:.2%}), {result.skipped_ticks} skipped"
+        + ("   (is the machine busy?)" if misses > _BUSY_RATIO * ticks else "")
+    )
+
+
 def print_result(result: RunResult) -> None:
     """Print a result on stdout."""
     counters = result.counters
@@ -64,11 +75,7 @@ def print_result(result: RunResult) -> None:
         f"{counters.missed_neutral} neutral, {counters.missed_hold} held, {counters.missed_local} local"
         + (f", {counters.missed_failed} for want of a fallback" if counters.missed_failed else "")
     )
-    click.echo(
-        f"deadline misses {result.deadline_misses} ticks over 2 ms late ({result.deadline_misses / ticks:.2%}), "
-        f"{result.skipped_ticks} skipped"
-        + ("   (is the machine busy?)" if result.deadline_misses > _BUSY_RATIO * ticks else "")
-    )
+    _print_deadlines(result, ticks)
     if result.disconnected_ticks:
         click.echo(f"without agent   {result.disconnected_ticks} ticks; {result.last_loss}")
     for fault in result.faults:

@@ -27,7 +27,10 @@ class ExecCommand(KernelCommand):
     "--mtu", type=click.IntRange(68, 65535), default=1500, show_default=True, help="Of the link, in bytes."
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def exec_(profile: str, peer: str | None, seed: int, mtu: int, command: tuple[str, ...]) -> None:
+@click.pass_context
+def exec_(
+    ctx: click.Context, profile: str, peer: str | None, seed: int, mtu: int, command: tuple[str, ...]
+) -> None:
     """Run COMMAND in a throw-away host behind a link; $NETLAB_PEER is the far end's address.
 
     No NAT and no rule on this machine: the host reaches the far end and nothing else. Exit status, terminal and
@@ -45,4 +48,5 @@ def exec_(profile: str, peer: str | None, seed: int, mtu: int, command: tuple[st
     pair = parse_preset(profile)
     for text in pair.warnings():
         click.echo(f"netlab: {text}", err=True)
-    sys.exit(run_exec(command, pair, peer=peer, seed=seed, mtu=mtu))
+    wiring = ctx.meta["netlab.chosen"].wiring
+    sys.exit(run_exec(command, pair, peer=peer, seed=seed, mtu=mtu, wiring=wiring))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlab.cli.command import NetlabCommand, echo_json
-from netlab.cli.types import DURATION, SIZE
+from netlab.cli.guest_run import run
 
 if TYPE_CHECKING:
     from netlab.errors import GuestError
@@ -26,6 +24,9 @@ __all__ = ["guest"]
 @click.group()
 def guest() -> None:
     """Fetch, build, list and use guest kernels."""
+
+
+guest.add_command(run)
 
 
 @guest.command(cls=NetlabCommand)
@@ -185,80 +186,3 @@ def list_(as_json: bool) -> None:
         click.echo(
             f"{kernel.release}  sha256:{kernel.sha256[:16]}  {clock}  {kernel.path}  {kernel.problem}".rstrip()
         )
-
-
-@guest.command(cls=NetlabCommand, context_settings={"allow_interspersed_args": False})
-@click.option("--memory", type=SIZE, default="1GiB", show_default=True, help="Memory of the guest.")
-@click.option(
-    "--timeout", "timeout_s", type=DURATION, default=None, help="End the guest after this long (status 124)."
-)
-@click.option("--cpu", type=click.IntRange(min=0), default=None, help="CPU to pin the guest to.")
-@click.option(
-    "--writable",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False),
-    help="A folder more that the guest may write to.",
-)
-@click.option("--confine/--no-confine", default=True, help="As root: let the guest write to few places alone.")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def run(
-    memory: int,
-    timeout_s: float | None,
-    cpu: int | None,
-    writable: tuple[str, ...],
-    confine: bool,
-    command: tuple[str, ...],
-) -> None:
-    """Run COMMAND inside the guest kernel: same folder, environment, output, exit status.
-
-    Inside, one is root, with network namespaces and netem; files are this machine's own. The working folder
-    and the temporary folders can be written to, the rest (as root) only read.
-
-    \b
-    Example:
-      netlab guest run -- uname -r
-      netlab guest run -- tc qdisc add dev lo root netem delay 10ms
-    """  # noqa: D301
-    from netlab.engine import guest_kernel
-    from netlab.namespaces.guest.launcher import run_in_guest
-
-    _check_options(memory, timeout_s, cpu, writable)
-    if not command[0]:
-        raise click.BadParameter("a program's name is empty", param_hint="COMMAND")
-    program = shutil.which(command[0]) or command[0]
-    sys.exit(
-        run_in_guest(
-            [program, *command[1:]],
-            kernel=guest_kernel(lambda text: click.echo(f"netlab: {text}", err=True)),
-            memory_bytes=memory,
-            timeout_s=timeout_s,
-            cpu=cpu,
-            writable=writable,
-            confine=confine,
-        )
-    )
-
-
-def _check_options(memory: int, timeout_s: float | None, cpu: int | None, writable: tuple[str, ...]) -> None:
-    """Refuse what no guest can have.
-
-    Raises:
-        click.BadParameter: Names the option, the value and the rule.
-    """
-    from netlab.namespaces.guest.launcher import MIN_MEMORY_BYTES
-
-    if memory < MIN_MEMORY_BYTES:
-        raise click.BadParameter(
-            f"{memory} bytes; a guest needs {MIN_MEMORY_BYTES >> 20}MiB or more", param_hint="--memory"
-        )
-    if timeout_s is not None and timeout_s <= 0.0:
-        raise click.BadParameter(f"{timeout_s} s is not above 0", param_hint="--timeout")
-    allowed = os.sched_getaffinity(0)
-    if cpu is not None and cpu not in allowed:
-        raise click.BadParameter(
-            f"CPU {cpu} is not one this process may use ({', '.join(map(str, sorted(allowed)))})",
-            param_hint="--cpu",
-        )
-    for path in writable:
-        if os.path.realpath(path) == "/":
-            raise click.BadParameter("/ is the whole machine: name the folders needed", param_hint="--writable")

@@ -29,7 +29,7 @@ def new(path: Path, force: bool) -> None:
       netlab key new robot.key
       scp -p robot.key pi@robot:
     """  # noqa: D301
-    from netlab.engine import inside_guest
+    from netlab.machine import inside_guest
     from netlab.errors import AuthError
     from netlab.wire.key import Key
 

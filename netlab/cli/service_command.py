@@ -18,12 +18,13 @@ class ServiceCommand(NetlabCommand):
     engine_help: ClassVar[str] = "Only on this machine's kernel: into a guest kernel no other service can reach."
 
     def _invoke_on_engine(self, ctx: click.Context) -> Any:
-        from netlab.engine import inside_guest
+        from netlab.machine import inside_guest
 
-        if ctx.meta["netlab.engine"] == "guest" and not inside_guest():
+        asked = "--virtual-time" if ctx.meta["netlab.virtual_time"] else f"--on {ctx.meta['netlab.engine']}"
+        if asked in ("--on guest", "--virtual-time") and not inside_guest():
             raise SpecError(
                 "a service would be alone in there: a guest kernel's network reaches no other",
-                key="--on guest",
+                key=asked,
                 hint="`netlab demo` runs both services in one guest; "
                 "`netlab exec --on guest -- COMMAND` runs a program behind a link there",
             )

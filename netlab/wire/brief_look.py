@@ -15,6 +15,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from netlab.clock_name import in_virtual_time
+
 __all__ = ["BriefLook"]
 
 MAX_MISSES = 16
@@ -33,6 +35,8 @@ class BriefLook:
     __slots__ = ("_look", "_misses", "_moment_s", "_skips")
 
     def __init__(self, look: Callable[[], object], moment_s: float) -> None:
+        if in_virtual_time():  # a sleeper there is woken at no cost, and looking takes time from everybody
+            moment_s = 0.0
         self._look = look
         self._moment_s = moment_s
         self._misses = 0 if moment_s > 0.0 else MAX_MISSES

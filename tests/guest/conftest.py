@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
-from guest_driver import Driver, fetch_problem, installed_kernel, kernel_problem
+from guest_driver import Driver, build_problem, fetch_problem, installed_kernel, kernel_problem
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """The one door: without a guest kernel a test is skipped with the reason, or fails where one is demanded."""
-    problem = fetch_problem() if item.path.name == "test_guest_fetch.py" else kernel_problem()
+    asks = {"test_guest_fetch.py": fetch_problem, "test_guest_build.py": build_problem}
+    problem = asks.get(item.path.name, kernel_problem)()
     if problem and not os.environ.get("NETLAB_GUEST"):
         if "guest" in os.environ.get("NETLAB_REQUIRE", "").split(","):
             pytest.fail(f"NETLAB_REQUIRE asks for guest: {problem}", pytrace=False)

@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from netlab.errors import GuestError
+from netlab.errors import GuestError, NetlabError
 from netlab.namespaces.guest.installed import GuestKernel, default_guest_kernel
 from netlab.namespaces.guest.machine import check_distribution, check_processor, read_os_release
+from netlab.namespaces.guest.toolchain import check_toolchain
 
 WAIT_FOR_ALL = 0x40000000  # __WALL
 
@@ -82,6 +83,16 @@ def fetch_problem() -> str:
         check_distribution(read_os_release())
     except GuestError as error:
         return error.message
+    return ""
+
+
+def build_problem() -> str:
+    """Say why nothing can be compiled here; empty where it can."""
+    try:
+        check_processor()
+        check_toolchain()
+    except NetlabError as error:
+        return str(error)
     return ""
 
 

@@ -15,10 +15,11 @@ import pytest
 
 from netlab.errors import FeatureMissing, KernelError, SpecError
 from netlab.lab import Lab
+from netlab.namespaces import link_opening
 from netlab.namespaces.features import kernel_features
 from netlab.namespaces.host import Host
 from netlab.namespaces.kernel_objects import INGRESS_HANDLE
-from netlab.namespaces.link import Link
+from netlab.namespaces.kernel_wire import KernelWire
 from netlab.namespaces.offload import read_offloads
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
@@ -264,20 +265,22 @@ def test_impaired_link_on_a_kernel_without_netem(lab: Lab, monkeypatch: pytest.M
     assert link.read() == (None, None)
 
 
-@pytest.mark.parametrize("step", ["_make_veths", "_join", "_give_addresses"])
+@pytest.mark.parametrize(
+    ("owner", "step"), [(KernelWire, "lay"), (KernelWire, "join"), (link_opening, "give_addresses")]
+)
 @pytest.mark.parametrize("problem", [KernelError("do it", 105), KeyboardInterrupt()])
 def test_a_link_that_fails_on_the_way_leaves_nothing(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, step: str, problem: BaseException
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, owner: object, step: str, problem: BaseException
 ) -> None:
     edge, agent = lab.add_host("edge"), lab.add_host("agent")
-    original = getattr(Link, step)
+    original = getattr(owner, step)
 
     def fail(*arguments: object) -> None:
         original(*arguments)
         raise problem
 
     with monkeypatch.context() as patch:
-        patch.setattr(Link, step, fail)
+        patch.setattr(owner, step, fail)
         with pytest.raises(type(problem)):
             lab.add_link(edge, agent)
     assert _nothing_of_a_link(lab)

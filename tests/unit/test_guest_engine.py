@@ -16,10 +16,14 @@ import netlab.namespaces.features
 import netlab.namespaces.guest.fetch
 import netlab.namespaces.guest.installed
 import netlab.namespaces.guest.launcher
+import netlab.namespaces.user_namespace
+import netlab.rootless
 from netlab import engine
 from netlab.cli.main import main
 from netlab.errors import AuthError, FeatureMissing, GuestError, PrivilegeError
+from netlab.machine import machine
 from netlab.namespaces.guest.installed import GuestKernel
+from netlab.rootless import RootlessTrial
 from netlab.wire.key import Key
 
 KERNEL = GuestKernel(path=Path("/none"), release="7.2.7", sha256="0" * 64)
@@ -39,8 +43,8 @@ def no_guest(*arguments: object) -> GuestKernel:
 
 @pytest.fixture(autouse=True)
 def outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("NETLAB_GUEST", raising=False)
-    monkeypatch.delenv("NETLAB_LAB_KEY", raising=False)
+    for name in ("NETLAB_GUEST", "NETLAB_CLOCK", "NETLAB_ENGINE", "NETLAB_LAB_KEY"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(netlab.namespaces.guest.fetch, "fetch_guest_kernel", no_guest)
 
@@ -128,7 +132,7 @@ def test_a_rerun_takes_the_key_along_by_file_alone(monkeypatch: pytest.MonkeyPat
         return 3
 
     monkeypatch.setattr(netlab.namespaces.guest.launcher, "run_in_guest", run)
-    assert engine.GuestEngine(KERNEL, "").rerun(["demo"], reads_stdin=False) == 3
+    assert engine.GuestEngine(KERNEL, "").rerun(["demo"]) == 3
     ((name, secret),) = seen.pop("private_files").items()  # type: ignore[attr-defined]
     assert (name, len(secret)) == ("NETLAB_LAB_KEY", 32)
     assert secret not in repr(seen).encode()
@@ -155,3 +159,136 @@ def test_no_key_that_lasts_is_made_in_a_guest(monkeypatch: pytest.MonkeyPatch, t
     assert done.exit_code == 1
     assert "on the host" in done.stderr
     assert not (tmp_path / "robot.key").exists()
+
+
+def relay_possible(monkeypatch: pytest.MonkeyPatch, tun: bool) -> None:
+    probed = SimpleNamespace(release="6.8.0", netem=False, veth=True, redirect=True, tun=tun)
+    host(monkeypatch, lambda: probed)
+
+
+def test_without_netem_and_guest_the_relay_is_the_third_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    relay_possible(monkeypatch, tun=True)
+    told: list[str] = []
+    chosen = engine.choose_engine("auto", told.append)
+    assert isinstance(chosen, engine.RelayEngine)
+    assert (chosen.name, chosen.clock, chosen.elsewhere) == ("relay", "real", False)
+    assert "third choice" in told[-1]
+    assert "it lacks sch_netem" in told[-1]
+
+
+def test_without_a_tun_device_there_is_no_third_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    relay_possible(monkeypatch, tun=False)
+    with pytest.raises(FeatureMissing, match="no guest kernel"):
+        engine.choose_engine("auto", lambda text: None)
+
+
+def test_a_guest_goes_before_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
+    relay_possible(monkeypatch, tun=True)
+    guest_there(monkeypatch)
+    assert engine.choose_engine("auto", lambda text: None).name == "guest"
+
+
+@pytest.mark.parametrize("where", ["host", "relay"])
+def test_virtual_time_is_a_guests_alone(where: str) -> None:
+    words = ["exec", "--profile", "loss=1%", "--on", where, "--virtual-time", "--", "true"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert f"--on {where} --virtual-time" in done.stderr
+    assert "real" in done.stderr
+
+
+def test_virtual_time_without_a_kernel_for_it_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    guest_there(monkeypatch)  # one without time travel is never asked for it
+    done = CliRunner().invoke(main, ["exec", "--profile", "loss=1%", "--virtual-time", "--", "true"])
+    assert done.exit_code == 1
+    assert "no guest kernel with time travel" in done.stderr
+    assert "netlab guest build (about 5 minutes)" in done.stderr
+
+
+def test_virtual_time_runs_the_newest_kernel_with_time_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = GuestKernel(path=Path("/built"), release="7.2.12", sha256="1" * 64, time_travel=True)
+    monkeypatch.setattr(netlab.namespaces.guest.installed, "time_travel_kernel", lambda cache=None: kernel)
+    seen: dict[str, object] = {}
+    monkeypatch.setattr(
+        netlab.namespaces.guest.launcher, "run_in_guest", lambda argv, **options: seen.update(options) or 0
+    )
+    chosen = engine.virtual_engine("")
+    assert isinstance(chosen, engine.GuestEngine)
+    assert chosen.clock == "virtual"
+    assert chosen.rerun(["demo"]) == 0
+    assert seen["kernel"] is kernel
+    assert type(seen["clock"]).__name__ == "VirtualClock"
+
+
+def test_a_guest_in_real_time_cannot_turn_virtual(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETLAB_GUEST", "7.2.7 sha256:0")
+    with pytest.raises(GuestError, match="runs in real time"):
+        engine.virtual_engine("")
+    monkeypatch.setenv("NETLAB_CLOCK", "virtual")
+    inside = engine.virtual_engine("guest")
+    assert (inside.name, inside.clock, inside.elsewhere) == ("guest", "virtual", False)
+
+
+def test_a_check_without_virtual_time_is_refused() -> None:
+    done = CliRunner().invoke(main, ["exec", "--profile", "loss=1%", "--check", "--", "true"])
+    assert done.exit_code == 2
+    assert "--check" in done.stderr
+    assert "--virtual-time" in done.stderr
+
+
+def test_a_relays_programs_learn_of_it_and_results_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETLAB_ENGINE", "")
+    assert machine()["engine"] == "host"
+    engine.RelayEngine("").begin()
+    assert machine()["engine"] == "relay"
+    engine.HostEngine("").begin()
+    assert "NETLAB_ENGINE" not in os.environ
+    monkeypatch.setenv("NETLAB_GUEST", "7.2.12 sha256:1")
+    assert (machine()["engine"], machine()["clock"], machine()["guest"]) == ("guest", "real", "7.2.12 sha256:1")
+    assert "not_claimable" not in machine()
+    monkeypatch.setenv("NETLAB_CLOCK", "virtual")
+    assert machine()["clock"] == "virtual"
+    assert "deadlines" in str(machine()["not_claimable"])
+
+
+def test_an_ordinary_user_goes_into_a_user_namespace_where_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered: list[bool] = []
+    monkeypatch.setattr(netlab.namespaces.user_namespace, "has_capabilities", lambda: False)
+    monkeypatch.setattr(netlab.rootless, "begin_rootless", lambda: entered.append(True))
+    monkeypatch.setattr(netlab.rootless, "try_rootless", lambda: RootlessTrial(features(True)))  # type: ignore[arg-type]
+    chosen = engine.choose_engine("auto", lambda text: None)
+    assert isinstance(chosen, engine.HostEngine)
+    assert "user namespace" in chosen.reason
+    assert entered == []  # it is chosen; nothing has been changed yet
+    chosen.begin()
+    assert entered == [True]
+
+
+def test_an_ordinary_user_without_user_namespaces_hears_why_and_what_would_help(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(netlab.namespaces.user_namespace, "has_capabilities", lambda: False)
+    barred = RootlessTrial(None, "cannot enter a user namespace: Operation not permitted")
+    monkeypatch.setattr(netlab.rootless, "try_rootless", lambda: barred)
+    with pytest.raises(FeatureMissing, match="cannot enter a user namespace") as caught:
+        engine.choose_engine("auto", lambda text: None)
+    assert caught.value.hint.startswith("run as root (sudo), or ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("user/max_user_namespaces", 0, "max_user_namespaces=10000"),
+        ("kernel/apparmor_restrict_unprivileged_userns", 1, "apparmor_restrict_unprivileged_userns=0"),
+        ("kernel/unprivileged_userns_clone", 0, "unprivileged_userns_clone=1"),
+    ],
+)
+def test_the_setting_that_bars_user_namespaces_is_named(
+    tmp_path: Path, name: str, value: int, remedy: str
+) -> None:
+    setting = tmp_path / name
+    setting.parent.mkdir()
+    setting.write_text(f"{value}\n")
+    assert netlab.rootless.rootless_remedy(tmp_path).endswith(remedy)
+    setting.write_text("7\n" if not value else "0\n")
+    assert "sysctl" not in netlab.rootless.rootless_remedy(tmp_path)

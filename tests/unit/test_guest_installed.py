@@ -13,12 +13,16 @@ from netlab.errors import GuestError
 from netlab.namespaces.guest import installed
 from netlab.namespaces.guest.installed import (
     GuestKernel,
+    built_folder_name,
+    built_folder_names,
     default_guest_kernel,
     file_sha256,
     guest_cache,
     kernel_folder_name,
     list_guest_kernels,
     read_kernel,
+    ready_made_kernel,
+    time_travel_kernel,
     verify_kernel,
     version_key,
 )
@@ -37,7 +41,7 @@ def manifest(**changes: object) -> Manifest:
     return Manifest(**{**whole, **changes})  # type: ignore[arg-type]
 
 
-def install(cache: Path, name: str, release: str = "7.2.7") -> Path:
+def install(cache: Path, name: str, release: str = "7.2.7", **changes: object) -> Path:
     folder = cache / name
     (folder / "modules").mkdir(parents=True)
     (folder / "linux").write_bytes(b"kernel " + release.encode())
@@ -46,7 +50,7 @@ def install(cache: Path, name: str, release: str = "7.2.7") -> Path:
         path: FileRecord(sha256=file_sha256(folder / path), bytes=(folder / path).stat().st_size)
         for path in ("linux", "modules/veth.ko")
     }
-    (folder / MANIFEST_NAME).write_bytes(msgspec.json.encode(manifest(release=release, files=files)))
+    (folder / MANIFEST_NAME).write_bytes(msgspec.json.encode(manifest(release=release, files=files, **changes)))
     return folder
 
 
@@ -74,6 +78,42 @@ def test_the_newest_whole_one_is_the_default(tmp_path: Path) -> None:
         ("7.10.1", False),
         ("7.2.7", False),
     ]
+
+
+def test_real_time_gets_the_ready_made_one_and_virtual_time_the_newest_built(tmp_path: Path) -> None:
+    install(tmp_path, "built-1", "7.3.0-netlab", time_travel=True)
+    assert default_guest_kernel(tmp_path) == time_travel_kernel(tmp_path) == read_kernel(tmp_path / "built-1")
+    assert ready_made_kernel(tmp_path) is None
+    install(tmp_path, "debian", "7.2.7")
+    newest = install(tmp_path, "built-2", "7.10.0-netlab", time_travel=True)
+    assert default_guest_kernel(tmp_path) == ready_made_kernel(tmp_path) == read_kernel(tmp_path / "debian")
+    assert time_travel_kernel(tmp_path) == read_kernel(newest)
+    (newest / "linux").write_bytes(b"cut")
+    assert time_travel_kernel(tmp_path) == read_kernel(tmp_path / "built-1")
+
+
+def test_of_two_builds_of_a_release_the_last_counts(tmp_path: Path) -> None:
+    for moment, name in ((3, "built-a"), (2, "built-b")):
+        folder = install(tmp_path, name, time_travel=True)
+        os.utime(folder / MANIFEST_NAME, (moment, moment))
+    assert time_travel_kernel(tmp_path) == read_kernel(tmp_path / "built-a")
+
+
+def test_the_cure_for_a_damaged_kernel_fits_its_kind(tmp_path: Path) -> None:
+    folder = install(tmp_path, "k", time_travel=True)
+    (folder / "linux").write_bytes(b"x")
+    with pytest.raises(GuestError) as caught:
+        verify_kernel(read_kernel(folder))
+    assert caught.value.hint == "netlab guest build --again"
+
+
+def test_a_built_kernels_folder_says_version_and_key(tmp_path: Path) -> None:
+    name = built_folder_name("7.2.12", "3f0c5d2a9e17" + "0" * 52)
+    assert f"|- {name}/ " in str(installed.__doc__)
+    (tmp_path / name).mkdir()
+    assert built_folder_names(tmp_path, "3f0c5d2a9e17" + "0" * 52) == [name]
+    assert built_folder_names(tmp_path, "0" * 64) == []
+    assert built_folder_name("7.2-rc1/../x", "a" * 64) == "built-7.2-rc1_.._x-aaaaaaaaaaaa"
 
 
 def test_a_changed_byte_is_found(tmp_path: Path) -> None:

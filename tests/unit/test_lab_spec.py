@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from netlab.errors import SpecError
-from netlab.lab_spec import LabSpec, check_name, read_lab_spec
+from netlab.lab_rules import check_name
+from netlab.lab_spec import LabSpec, read_lab_spec
 from netlab.namespaces.link_plan import MAX_LINKS, plan_link
 
 GOOD = """

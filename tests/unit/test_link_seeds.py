@@ -6,14 +6,16 @@ import pytest
 
 from netlab.errors import LabError
 from netlab.lab_play import LabPlay
+from netlab.namespaces.change import change_one_by_one
 from netlab.namespaces.features import KernelFeatures
 from netlab.namespaces.link import Link
-from netlab.namespaces.link_plan import plan_link
+from netlab.namespaces.link_plan import LinkPlan, plan_link
 from netlab.namespaces.netem_codec import decode_netem
+from netlab.namespaces.netem_qdisc import NetemQdisc
 from netlab.namespaces.timeline import Track
 from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import QdiscState
-from netlab.traces.seed import DIRECTIONS, link_seed
+from netlab.traces.seed import DIRECTIONS, Direction, link_seed
 
 
 def _features(**lacking: bool) -> KernelFeatures:
@@ -56,6 +58,18 @@ class NotedWire:
     def __init__(self, **lacking: bool) -> None:
         self.qdiscs = NotedKernel()
         self.features = lambda: _features(**lacking)
+        self.seeded = self.features().seed
+
+    change_together = staticmethod(change_one_by_one)
+
+    def require_impairments(self) -> None:
+        pass
+
+    def impair(self, plan: LinkPlan, direction: Direction, state: QdiscState) -> NetemQdisc:
+        end = plan.second if direction == "forward" else plan.first
+        qdisc = NetemQdisc(self.qdiscs, end.wire_index, features=self.features())  # type: ignore[arg-type]
+        qdisc.add(state)
+        return qdisc
 
 
 def _link(**lacking: bool) -> tuple[Link, NotedKernel]:

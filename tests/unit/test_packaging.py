@@ -68,7 +68,8 @@ def test_one_door_to_each_library() -> None:
 
 
 # What each room may import beside the standard library and itself: the table of docs/architecture.md.
-GROUND = {"netlab", "netlab.errors", "netlab.units", "netlab.messages", "netlab.stop_signals", "msgspec"}
+GROUND = {"netlab", "netlab.errors", "netlab.units", "netlab.messages", "netlab.stop_signals", "msgspec",
+          "netlab.charge", "netlab.clock_name", "netlab.cpu_tokens"}  # fmt: skip
 ALLOWED = {
     "netlab/wire": GROUND | {"netlab.wire", "numpy", "cryptography"},
     "netlab/control": GROUND | {"netlab.control", "numpy"},
@@ -97,6 +98,12 @@ def test_a_room_imports_what_the_table_allows_and_nothing_else(room: str) -> Non
     for path in paths:
         foreign = {name for name in imported_names(path) - ALLOWED[room] if name not in sys.stdlib_module_names}
         assert not foreign, f"{path.relative_to(ROOT)} imports {foreign}"
+
+
+@pytest.mark.parametrize("name", ["charge", "clock_name", "cpu_tokens"])
+def test_what_a_policy_calls_needs_the_standard_library_alone(name: str) -> None:
+    ours = {"netlab.clock_name", "netlab.cpu_tokens"}
+    assert imported_names(ROOT / "netlab" / f"{name}.py") <= ours | set(sys.stdlib_module_names)
 
 
 def test_control_knows_no_socket_no_clock_and_no_loop() -> None:

@@ -41,7 +41,7 @@ def share_result(result: RunResult, network: str = "wifi-degraded", seed: int = 
         pair=parse_preset(network), horizon_ticks=10, episodes=2, seed=seed, label="0.0",
     )  # fmt: skip
     changes = PlayerCounts(applied=10, late_mean_s=0.001 * seed, late_max_s=0.002 * seed)
-    return ShareResult(share=share, run=result, link_seed=100 + seed, changes=changes)
+    return ShareResult(share=share, run=result, link_seed=100 + seed, seeded=True, changes=changes)
 
 
 def test_two_labs_are_pooled() -> None:

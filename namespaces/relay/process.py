@@ -1,0 +1,203 @@
+"""RelayProcess: the lab's half of a relay: starts the process, asks it, and says so when it has died.
+
+::
+
+    RelayProcess.open --thread: start--> relay process        the thread stays until its end: the parent-death
+      ask(request) --------------------> RelayServer          signal hangs on the thread that started it
+               <-------- reply ---------
+      thread <-- stderr, exit status ---
+
+Closing it ends the process, and with it every TAP.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from netlab.errors import KernelError, LabError
+from netlab.namespaces.relay.frame import FrameReader, RelayFrameError, send_frame
+from netlab.namespaces.relay.requests import Go, Reply, Request
+
+__all__ = ["RelayProcess"]
+
+_READY_TIMEOUT_S = 30.0
+_REPLY_TIMEOUT_S = 30.0
+_END_TIMEOUT_S = 10.0
+_KEPT_BYTES = 1 << 16
+_LAST_LINES = 10
+_BOOT = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path.append(sys.argv[1]); "
+    "from netlab.namespaces.relay.server import run; run(int(sys.argv[2]))"
+)
+
+
+class RelayProcess:
+    """A relay process and the socket to ask it by. Threads may share it: they take turns.
+
+    Attributes:
+        label: What messages call it.
+        priority: ``fifo``, ``nice`` or ``ordinary``: its place among processes.
+        pid: Its process id; 0 before it is started.
+    """
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.priority = ""
+        self.pid = 0
+        self._socket, self._far_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._reader = FrameReader(self._socket)
+        self._lock = threading.Lock()
+        self._words = b""
+        self._exit_code: int | None = None
+        self._closing = False
+        self._surprise: BaseException | None = None
+        self._ended = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._run, name="netlab-relay", daemon=True)
+
+    @classmethod
+    def open(cls, label: str) -> Self:
+        """Start a relay process and return once it listens.
+
+        Raises:
+            LabError: It does not come up; quotes its last words.
+        """
+        relay = cls(label)
+        try:
+            relay._thread.start()
+            relay._socket.settimeout(_READY_TIMEOUT_S)
+            relay.priority = relay._receive().priority
+            relay._socket.settimeout(_REPLY_TIMEOUT_S)
+            relay.ask(Go())
+        except BaseException:
+            relay.close()
+            raise
+        return relay
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it has ended, asked to or not."""
+        return self._ended.is_set()
+
+    def ask(self, request: Request, descriptors: Sequence[int] = ()) -> Reply:
+        """Have it do something and return its reply.
+
+        Args:
+            request: What to do.
+            descriptors: Duplicated into the relay.
+
+        Raises:
+            KernelError: It refuses; its words say why.
+            LabError: It is dead.
+        """
+        body = msgspec.msgpack.encode(request)
+        with self._lock:
+            try:
+                send_frame(self._socket, body, descriptors)
+            except RelayFrameError as error:
+                raise LabError(f"a change for {self.label} is too long: {error}") from error
+            except OSError as error:
+                raise self._obituary() from error
+            reply = self._receive()
+        if reply.problem:
+            raise KernelError(f"have {self.label} do what was asked", 0, reply.problem)
+        return reply
+
+    def check(self) -> None:
+        """Do nothing as long as it lives.
+
+        Raises:
+            LabError: It has died: exit code and last lines.
+        """
+        if self._ended.is_set() and not self._closing:
+            raise self._obituary()
+
+    def close(self) -> None:
+        """End it and wait for its end; its TAPs vanish.
+
+        Raises:
+            LabError: Not even SIGKILL ended it.
+            BaseException: What kept it from being started.
+        """
+        self._closing = True
+        self._socket.close()
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._far_socket.close()
+        self._reader.close()
+        surprise, self._surprise = self._surprise, None
+        if surprise is not None:
+            raise surprise
+
+    def _receive(self) -> Reply:
+        """Wait for the next reply."""
+        try:
+            while (frame := self._reader.next_frame()) is None:
+                if not self._reader.receive():
+                    raise self._obituary()
+            return msgspec.msgpack.decode(frame, type=Reply)
+        except TimeoutError as error:
+            raise LabError(f"{self.label} (process {self.pid}) does not answer") from error
+        except OSError as error:
+            raise self._obituary() from error
+        except (RelayFrameError, msgspec.MsgspecError) as error:
+            raise LabError(f"{self.label} speaks nonsense: {error}") from error
+
+    def _obituary(self) -> LabError:
+        if self._closing:
+            return LabError(f"{self.label} is closed")
+        self._ended.wait(_END_TIMEOUT_S)
+        words = "\n".join(self._words.decode("utf-8", "replace").splitlines()[-_LAST_LINES:])
+        hint = "its links are gone with it: open a new lab"
+        return LabError(f"{self.label} died", self._exit_code, words, hint)
+
+    # What follows runs in the relay's thread alone.
+
+    def _run(self) -> None:
+        try:
+            process = self._process = self._start()
+            self.pid = process.pid
+            self._far_socket.close()
+            self._listen(process)
+        except BaseException as error:  # re-raised by ``close``: a thread's are nobody's
+            self._surprise = error
+            self._far_socket.close()
+        finally:
+            self._ended.set()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        import netlab
+
+        folder = str(Path(netlab.__file__).resolve().parent.parent)
+        far_fd = self._far_socket.fileno()
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", _BOOT, folder, str(far_fd)],
+            pass_fds=[far_fd],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C at the terminal is for the lab, which ends it in order
+        )
+
+    def _listen(self, process: subprocess.Popen[bytes]) -> None:
+        """Keep its last words until it closes stderr, then collect it."""
+        assert process.stderr is not None  # asked for above
+        with process.stderr as pipe:
+            while piece := os.read(pipe.fileno(), _KEPT_BYTES):
+                self._words = (self._words + piece)[-_KEPT_BYTES:]
+        for _ in range(2):
+            try:
+                self._exit_code = process.wait(_END_TIMEOUT_S)
+                return
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self._surprise = LabError(f"{self.label} (process {process.pid}) does not end even by SIGKILL")

@@ -1,0 +1,224 @@
+"""``netlab lab run`` and ``netlab lab compare``: one spec on any corner, and how two corners differ."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from netlab.cli.command import KernelCommand, NetlabCommand, echo_json
+from netlab.errors import SpecError
+
+if TYPE_CHECKING:
+    from netlab.episode_report import EpisodeDifference, EpisodeReport
+    from netlab.lab_spec import LabSpec
+    from netlab.traces.packet_log import PacketLog
+
+__all__ = ["compare", "run"]
+
+_MODEL = "model"
+
+
+class LabRunCommand(KernelCommand):
+    """Runs on a kernel's netem, on a relay, or on the model alone, which needs none of the others."""
+
+    engines: ClassVar[tuple[str, ...]] = (*KernelCommand.engines, _MODEL)
+    engine_help: ClassVar[str] = (
+        "Netem of this machine's kernel or of the guest's, a relay process, or the model in no time at all."
+    )
+
+    def _invoke_on_engine(self, ctx: click.Context) -> Any:
+        if ctx.meta["netlab.engine"] != _MODEL:
+            return super()._invoke_on_engine(ctx)
+        for option in ("virtual_time", "check"):
+            if ctx.meta[f"netlab.{option}"]:
+                key = f"--on model --{option.replace('_', '-')}"
+                hint = "leave it out: the model's time is virtual, and two runs of it are one computation"
+                raise SpecError("the model has no kernel whose time could be virtual", key=key, hint=hint)
+        return click.Command.invoke(self, ctx)
+
+
+@click.command(cls=LabRunCommand)
+@click.argument("spec", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Of links and episodes, in place of the spec's.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the result document there.")
+@click.option(
+    "--packets", type=click.Path(path_type=Path, dir_okay=False), help="Write a line a packet there: its fate."
+)
+@click.option(
+    "--ticks", type=click.Path(path_type=Path, dir_okay=False), help="Write a line of JSON a tick there."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    spec: Path,
+    seed: int | None,
+    output: Path | None,
+    packets: Path | None,
+    ticks: Path | None,
+    as_json: bool,
+) -> None:
+    """Play the episode of a lab's SPEC (TOML), or run the commands of its hosts until they have ended.
+
+    \b
+    Example:
+      netlab lab run examples/cartpole.toml
+      netlab lab run examples/cartpole.toml --on model --output model.json
+      netlab lab run examples/cartpole.toml --virtual-time --check --packets packets.txt
+    """  # noqa: D301
+    from netlab.documents import require_writable
+    from netlab.lab_spec import read_lab_spec
+
+    for option, path in (("--output", output), ("--packets", packets), ("--ticks", ticks)):
+        if path is not None:
+            require_writable(option, path)
+    lab = read_lab_spec(spec)
+    if lab.episode is None:
+        _refuse_without_episode(spec, {"--output": output, "--ticks": ticks, "--json": as_json})
+        ctx.exit(_run_commands(ctx, lab, spec, seed, packets))
+    report = _play(ctx, lab, spec, seed)
+    try:
+        if as_json:
+            echo_json(report)
+        else:
+            _print_report(report)
+    finally:  # a closed stdout does not keep the result from its files
+        _write(report, output, packets, ticks)
+    if not report.run.complete:
+        ctx.exit(1)
+
+
+def _play(ctx: click.Context, lab: LabSpec, spec: Path, seed: int | None) -> EpisodeReport:
+    from netlab.episode_report import EpisodeReport
+    from netlab.episode_run import EpisodePlan
+
+    plan = EpisodePlan.of(lab, str(spec), seed)
+    begin_s = time.monotonic()
+    if ctx.meta["netlab.engine"] == _MODEL:
+        from netlab.episode_model import play_on_model
+
+        played = play_on_model(plan)
+    else:
+        from netlab.episode_lab import play_in_lab
+
+        engine = ctx.meta["netlab.chosen"]
+        click.echo(f"netlab: the lab runs {engine.reason}", err=True)
+        played = play_in_lab(plan, engine.wiring)
+    click.echo(f"netlab: took {time.monotonic() - begin_s:.2f} s", err=True)
+    return EpisodeReport.of(plan, played)
+
+
+def _refuse_without_episode(spec: Path, asked: dict[str, object]) -> None:
+    for option, value in asked.items():
+        if value:
+            hint = "add an [episode] table (docs/four-corners.md), or leave the option out"
+            raise SpecError(f"{option}: without an episode there is no result", spec, "episode", hint)
+
+
+def _run_commands(ctx: click.Context, lab: LabSpec, spec: Path, seed: int | None, packets: Path | None) -> int:
+    if ctx.meta["netlab.engine"] == _MODEL:
+        hint = "add an [episode] table (docs/four-corners.md), or run it on a kernel: --on guest"
+        raise SpecError(
+            "without an episode there are commands to run, and the model runs none", spec, "episode", hint
+        )
+    from netlab.lab_commands import run_commands
+
+    ended = run_commands(lab, str(spec), seed, ctx.meta["netlab.chosen"].wiring, is_recorded=packets is not None)
+    if packets is not None and ended.packets is not None:
+        _write_packets(packets, ended.packets)
+    for line in ended.lines:
+        click.echo(line)
+    return ended.status
+
+
+def _write(report: EpisodeReport, output: Path | None, packets: Path | None, ticks: Path | None) -> None:
+    import msgspec
+
+    from netlab.documents import write_document
+
+    if output is not None:
+        write_document(output, msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
+    if packets is not None:
+        _write_packets(packets, report.packet_log)
+    if ticks is not None:
+        write_document(ticks, msgspec.json.Encoder().encode_lines(report.ticks))
+
+
+def _write_packets(path: Path, log: PacketLog) -> None:
+    from netlab.documents import write_document
+
+    write_document(path, log.encode())
+    if "incomplete" in log.header:
+        click.echo(f"netlab: {path} is incomplete: {log.header['incomplete']}", err=True)
+
+
+def _print_report(report: EpisodeReport) -> None:
+    """Print a few lines that a person reads and that a second run in virtual time prints as well."""
+    episode, run = report.episode, report.run
+    click.echo(
+        f"{report.lab or 'lab'}: {episode.task}, policy {episode.policy}, "
+        f"{episode.actuator} D={report.horizon_ticks}, {report.profile or 'a clean link'}"
+    )
+    click.echo(f"engine {report.engine}, {report.clock} time, kernel {report.kernel}, seed {report.seed}")
+    returns = " ".join(f"{value:g}" for value in run.returns)
+    counters = run.counters
+    click.echo(
+        f"return {returns or '-'} in {counters.ticks} ticks, {counters.played_remote} of them played as decided"
+    )
+    for way in report.ways:
+        mean = "-" if way.delay_mean_ms is None else f"{way.delay_mean_ms:.3f}"
+        sd = "-" if way.delay_sd_ms is None else f"{way.delay_sd_ms:.3f}"
+        pending = f", {way.pending} pending" if way.pending else ""
+        click.echo(f"{way.direction:7} {way.sent} packets, {way.lost} lost{pending}, delay {mean} +- {sd} ms")
+    if run.stopped_by:
+        click.echo(f"stopped by {run.stopped_by}")
+
+
+@click.command(cls=NetlabCommand)
+@click.argument("here", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("there", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def compare(here: Path, there: Path, as_json: bool) -> None:
+    """Say where two corners differ that have played one spec: two files of `netlab lab run --output`.
+
+    Exit status 1 where a tick or the fate of a packet differs.
+
+    \b
+    Example:
+      netlab lab compare model.json virtual.json
+    """  # noqa: D301
+    from netlab.episode_report import compare_reports, read_report
+
+    difference = compare_reports(read_report(here), read_report(there))
+    if as_json:
+        echo_json(difference)
+    else:
+        _print_difference(difference)
+    if not difference.is_same:
+        sys.exit(1)
+
+
+def _print_difference(difference: EpisodeDifference) -> None:
+    first = (
+        "none differs" if difference.first_tick is None else f"tick {difference.first_tick} is the first to differ"
+    )
+    click.echo(f"ticks   {difference.ticks} compared, {first} ({difference.ticks_differ} do)")
+    acted = "none" if difference.first_action is None else f"tick {difference.first_action}"
+    click.echo(f"actions the first to differ: {acted}")
+    returns = (" ".join(f"{value:g}" for value in values) or "-" for values in difference.returns)
+    click.echo(f"return  {' | '.join(returns)}")
+    for one in difference.packets:
+        where = "" if one.first_fate is None else f", the first is packet {one.first_fate}"
+        beyond = f", beyond those {one.only_here} | {one.only_there}" if one.only_here or one.only_there else ""
+        unknown = f", {one.pending} of unknown fate" if one.pending else ""
+        click.echo(
+            f"{one.direction:7} {one.compared} packets compared, {one.fates} fates differ{where}{beyond}{unknown}"
+        )
+        click.echo(
+            f"        {one.lengths} lengths differ; delays of {one.delays}: "
+            f"{one.delay_mean_ns / 1e3:.3f} us apart in the mean, {one.delay_max_ns / 1e3:.3f} us at most"
+        )

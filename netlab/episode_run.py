@@ -1,0 +1,139 @@
+"""EpisodeRun: episodes of a lab's spec, ready to be played on any corner, and what came of them.
+
+::
+
+    LabSpec --EpisodePlan.of--> plan --> play_in_lab      services in hosts, packets through netem or a relay
+                                     `-> play_on_model    the same state machines in one process, no packets
+                                                `--> EpisodeRun(result, ticks, packets)
+
+Both corners take every number from the plan, so that they differ in nothing that a person wrote.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from netlab.envs.result import RunResult
+from netlab.envs.tick_log import TickRecord
+from netlab.episode_spec import EpisodeSpec
+from netlab.errors import ProfileError, SpecError
+from netlab.lab_impairment import read_profiles
+from netlab.lab_spec import LabSpec, LinkSpec
+from netlab.traces.horizon import horizon_ticks
+from netlab.traces.packet_log import PacketLog
+from netlab.traces.pair import ProfilePair
+from netlab.traces.profile import LinkProfile
+from netlab.traces.seed import Direction
+
+__all__ = ["EpisodePlan", "EpisodeRun", "read_ticks", "until_goodbye"]
+
+_CLEAN = ProfilePair("clean", LinkProfile(), LinkProfile())
+
+
+class EpisodePlan(Struct, frozen=True, kw_only=True):
+    """Episodes to be played.
+
+    Attributes:
+        lab: The lab they are played in.
+        path: The file its spec came from.
+        episode: What is played.
+        link: The link between environment and policy.
+        pair: What that link does; None for a clean one.
+        horizon_ticks: D: as asked for, else fitted to the link.
+        seed: Of link and episodes.
+    """
+
+    lab: LabSpec
+    path: str
+    episode: EpisodeSpec
+    link: LinkSpec
+    pair: ProfilePair | None
+    horizon_ticks: int
+    seed: int
+
+    @classmethod
+    def of(cls, lab: LabSpec, path: str, seed: int | None = None) -> EpisodePlan:
+        """Return the plan of a spec that has an episode.
+
+        Args:
+            lab: The spec, checked.
+            path: The file it came from: its profile files are relative to that file's folder.
+            seed: In place of the spec's.
+
+        Raises:
+            SpecError: It has none, or one of its profiles is none.
+            ProfileError: One direction loses everything, or no horizon fits the link.
+        """
+        episode = lab.episode
+        if episode is None:
+            hint = "add an [episode] table (docs/four-corners.md)"
+            raise SpecError("there is no episode to play", path, "episode", hint)
+        link = next(one for one in lab.link if set(one.ends) == {episode.edge, episode.agent})
+        pair = read_profiles(lab, Path(path).parent, path)[link.full_name]
+        assert pair is None or isinstance(pair, ProfilePair)  # what parse_preset returns
+        if pair is not None and pair.loss_ratio_mean >= 1.0:
+            raise ProfileError(f"link {link.full_name}: one direction loses everything: no agent could be reached")
+        return cls(
+            lab=lab,
+            path=path,
+            episode=episode,
+            link=link,
+            pair=pair,
+            horizon_ticks=_horizon(episode, pair),
+            seed=lab.seed if seed is None else seed,
+        )
+
+    @property
+    def outward(self) -> Direction:
+        """The direction in which observations travel."""
+        return "forward" if self.link.ends[0] == self.episode.edge else "back"
+
+
+class EpisodeRun(Struct, frozen=True, kw_only=True):
+    """What came of a plan on one corner.
+
+    Attributes:
+        result: What the environment's service reports.
+        ticks: Every tick, in order.
+        packets: Every packet of the lab from the start of the first tick to the edge's goodbye.
+    """
+
+    result: RunResult
+    ticks: tuple[TickRecord, ...]
+    packets: PacketLog
+
+
+def _horizon(episode: EpisodeSpec, pair: ProfilePair | None) -> int:
+    if episode.actuator == "newest":
+        return 1
+    return episode.horizon or horizon_ticks(pair or _CLEAN, 1.0 / episode.rate_hz)
+
+
+def read_ticks(path: Path) -> tuple[TickRecord, ...]:
+    """Return the records of a tick log."""
+    return tuple(msgspec.json.Decoder(TickRecord).decode_lines(path.read_bytes()))
+
+
+def until_goodbye(log: PacketLog, link: str, outward: Direction, ticks: int) -> PacketLog:
+    """Return a log without what was sent after the edge's goodbye: an edge that is gone is no part of an episode.
+
+    Answers that are still under way then meet a closed port, and how a kernel complains of that, and how often,
+    is its own affair.
+
+    Args:
+        log: The packets of the lab.
+        link: The link of the episode.
+        outward: The direction in which observations travel: one a tick, then the goodbye.
+        ticks: How many observations were sent.
+    """
+    sent_ns = [
+        record.sent_ns
+        for record in log.records
+        if record.link == link and record.direction == outward and record.fate != "duplicate"
+    ]
+    if len(sent_ns) <= ticks:
+        return log
+    return PacketLog.of(log.header, [record for record in log.records if record.sent_ns <= sent_ns[ticks]])

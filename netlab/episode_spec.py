@@ -1,0 +1,96 @@
+"""EpisodeSpec: what ``netlab lab run`` plays in a lab, as the ``[episode]`` table of its TOML file says it.
+
+::
+
+    [episode]
+    edge = "edge"                  # host of the environment
+    agent = "agent"                # host of the policy, its neighbour
+    policy = "linear-predict"
+    actuator = "scheduled"
+
+Knows no lab, task or policy: their names are looked up where they are run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from netlab.errors import SpecError
+from netlab.units import parse_duration_s
+
+__all__ = ["EpisodeSpec"]
+
+MAX_EPISODES = 100_000
+MAX_HORIZON_TICKS = 256
+MAX_INFERENCE_S = 60.0
+
+
+class EpisodeSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Episodes of one task, controlled over a link of the lab.
+
+    Attributes:
+        edge: Host that the environment runs in.
+        agent: Host that the policy runs in; one link joins the two.
+        task: What is controlled.
+        policy: What controls it.
+        actuator: ``newest`` or ``scheduled``.
+        fallback: ``neutral`` or ``hold``.
+        horizon: D of ``scheduled`` in ticks; fitted to the link unless given.
+        rate_hz: Ticks a second.
+        episodes: How many.
+        transport: ``datagram`` or ``stream``.
+        inference: What one decision is declared to cost, as a duration; only virtual time lets it pass.
+    """
+
+    edge: str
+    agent: str
+    task: str = "CartPole-v1"
+    policy: str = "linear-predict"
+    actuator: Literal["newest", "scheduled"] = "scheduled"
+    fallback: Literal["neutral", "hold"] = "neutral"
+    horizon: Annotated[int, Meta(ge=1, le=MAX_HORIZON_TICKS)] | None = None
+    rate_hz: Annotated[float, Meta(ge=0.1, le=10_000)] = 50.0
+    episodes: Annotated[int, Meta(ge=1, le=MAX_EPISODES)] = 1
+    transport: Literal["datagram", "stream"] = "datagram"
+    inference: str = ""
+
+    @property
+    def inference_s(self) -> float:
+        """The declared cost of one decision in seconds."""
+        return parse_duration_s(self.inference) if self.inference else 0.0
+
+    def check(self, hosts: Container[str], links: Sequence[tuple[str, str]], path: str = "") -> None:
+        """Refuse what cannot be played in a lab of these hosts and links.
+
+        Args:
+            hosts: Names of the lab's hosts.
+            links: Ends of its links.
+            path: The file the spec came from; empty for none.
+
+        Raises:
+            SpecError: An unknown host, hosts without a link of their own, a horizon without use.
+        """
+        for key, host in (("edge", self.edge), ("agent", self.agent)):
+            if host not in hosts:
+                raise SpecError(
+                    f"{host!r:.80} is no host of this lab", path, f"episode.{key}", f"add [hosts.{host}]"
+                )
+        between = [ends for ends in links if set(ends) == {self.edge, self.agent}]
+        if len(between) != 1:
+            problem = f"{len(between)} links join {self.edge!r} and {self.agent!r}: an episode needs exactly one"
+            raise SpecError(problem, path, "episode", f'[[link]] ends = ["{self.edge}", "{self.agent}"]')
+        if self.horizon is not None and self.actuator == "newest":
+            problem = f"{self.horizon}: the newest actuator plays what came last and has no horizon"
+            raise SpecError(problem, path, "episode.horizon", 'actuator = "scheduled", or no horizon')
+        self._check_inference(path)
+
+    def _check_inference(self, path: str) -> None:
+        try:
+            cost_s = self.inference_s
+        except ValueError as error:
+            raise SpecError(f"{self.inference!r:.80}: {error}", path, "episode.inference", '"2ms"') from error
+        if not 0.0 <= cost_s <= MAX_INFERENCE_S:
+            raise SpecError(f"{self.inference!r}: must be 0 .. {MAX_INFERENCE_S:g} s", path, "episode.inference")

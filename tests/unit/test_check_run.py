@@ -1,0 +1,144 @@
+"""A command run twice: what is compared, and what is said of the first difference."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from netlab.check_run import CheckedRun, first_divergence
+from netlab.errors import SpecError
+
+
+class Command:
+    """A stand-in for a guest: run N gets its number and its input, and says what it prints."""
+
+    def __init__(self, act: Callable[[int, bytes], bytes], statuses: tuple[int, ...] = (0, 0)) -> None:
+        self.runs = 0
+        self._act = act
+        self._statuses = statuses
+
+    def __call__(self, stdin: int | None, stdout: int) -> int:
+        given = b"" if stdin is None else os.read(stdin, 4096)
+        os.write(stdout, self._act(self.runs, given))
+        self.runs += 1
+        return self._statuses[self.runs - 1]
+
+
+def check(command: Command, tmp_path: Path, *files: Path, stdin: int | None = None) -> tuple[int, str, bytes]:
+    said: list[str] = []
+    printed = tmp_path / "printed"
+    with printed.open("wb") as output:
+        status = CheckedRun(command, files, said.append).run(stdin, output.fileno())
+    return status, "\n".join(said), printed.read_bytes()
+
+
+def test_two_equal_runs_print_once_and_keep_the_commands_status(tmp_path: Path) -> None:
+    command = Command(lambda number, given: b"one\ntwo\n", (3, 3))
+    status, said, printed = check(command, tmp_path)
+    assert (status, printed, command.runs) == (3, b"one\ntwo\n", 2)
+    assert said == "identical: 8 bytes of stdout, exit status 3"
+
+
+def test_the_first_line_that_differs_is_shown_in_both_versions(tmp_path: Path) -> None:
+    command = Command(lambda number, given: b"same\ntick 7 at 0.%d\nlater %d\n" % (number, number))
+    status, said, printed = check(command, tmp_path)
+    assert status == 1
+    assert said.splitlines() == [
+        "the two runs differ first in stdout, line 2",
+        "  first:  tick 7 at 0.0",
+        "  second: tick 7 at 0.1",
+    ]
+    assert printed.startswith(b"same\ntick 7 at 0.0\n")
+
+
+def test_output_that_ends_early_and_terminal_codes_are_shown_harmlessly(tmp_path: Path) -> None:
+    _, said, _ = check(Command(lambda number, given: b"a\n\x1b[2Jb\n" if number else b"a\n"), tmp_path)
+    assert "line 2" in said
+    assert "first:  (ended)" in said
+    assert "second: \\x1b[2Jb" in said
+
+
+def test_a_difference_far_into_a_long_line_is_seen(tmp_path: Path) -> None:
+    _, said, _ = check(Command(lambda number, given: b"x" * 5000 + b"%d" % number), tmp_path)
+    assert "first:  ..." in said
+    assert said.splitlines()[1].endswith("x0")
+
+
+def test_written_files_are_compared_too(tmp_path: Path) -> None:
+    log = tmp_path / "packets.log"
+
+    def write(number: int, given: bytes) -> bytes:
+        log.write_text(f"1 ok\n2 {'lost' if number else 'ok'}\n")
+        return b""
+
+    status, said, _ = check(Command(write), tmp_path, log)
+    assert status == 1
+    assert f"{log}, line 2" in said
+    assert "first:  2 ok" in said
+    assert "second: 2 lost" in said
+
+
+def test_the_second_run_finds_what_the_first_one_found(tmp_path: Path) -> None:
+    log = tmp_path / "ticks.log"
+    log.write_text("of an earlier run\n")
+
+    def append(number: int, given: bytes) -> bytes:
+        with log.open("a") as file:
+            file.write("tick\n")
+        return b""
+
+    status, said, _ = check(Command(append), tmp_path, log)
+    assert (status, log.read_text()) == (0, "of an earlier run\ntick\n")
+    assert f"23 bytes of {log}" in said
+
+
+def test_a_folder_is_compared_file_by_file(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+
+    def write(number: int, given: bytes) -> bytes:
+        folder.mkdir()
+        (folder / "a").write_text("same")
+        if not number:
+            (folder / "b").write_text("once")
+        return b""
+
+    status, said, _ = check(Command(write), tmp_path, folder)
+    assert status == 1
+    assert f"{folder}/b\n  first:  written\n  second: not written" in said
+
+
+def test_another_exit_status_is_a_difference(tmp_path: Path) -> None:
+    status, said, _ = check(Command(lambda number, given: b"", (0, 2)), tmp_path)
+    assert status == 1
+    assert "exit status\n  first:  0\n  second: 2" in said
+
+
+def test_an_interrupt_is_not_run_again(tmp_path: Path) -> None:
+    command = Command(lambda number, given: b"", (130, 0))
+    assert check(command, tmp_path)[:2] == (130, "")
+    assert command.runs == 1
+
+
+def test_both_runs_have_the_same_input(tmp_path: Path) -> None:
+    source = tmp_path / "input"
+    source.write_bytes(b"typed\n")
+    with source.open("rb") as file:
+        status, said, printed = check(Command(lambda number, given: given), tmp_path, stdin=file.fileno())
+    assert (status, printed) == (0, b"typed\n"), said
+
+
+def test_endless_input_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("netlab.check_run.MAX_INPUT_BYTES", 1000)
+    with Path("/dev/zero").open("rb") as zeros, pytest.raises(SpecError, match="over 1000 bytes"):
+        check(Command(lambda number, given: b""), tmp_path, stdin=zeros.fileno())
+
+
+def test_first_divergence_counts_lines_from_one() -> None:
+    assert first_divergence("f", io.BytesIO(b"a\nb"), io.BytesIO(b"a\nb")) is None
+    found = first_divergence("f", io.BytesIO(b"a\nb"), io.BytesIO(b"a\nc"))
+    assert found is not None
+    assert (found.where, found.line, found.first, found.second) == ("f", 2, "b", "c")

@@ -1,0 +1,302 @@
+"""LinkModels: many links at once, each equal to a ``LinkModel`` of its own, packet by packet.
+
+One call puts in one packet a link (or none, by a mask); a batch is many such calls. Every step is one numpy
+operation over all links, and a step that no link takes costs nothing.
+
+::
+
+    LinkColumns   states      --.
+    DrawBlock     generators  --+
+    Losses        chains      --+--> enqueue(now [links], length) --> Fates, columns [links]
+    LinkQueues    last due    --+
+    Backlogs      limits      --'
+
+Exactness is that of ``LinkModel``; the tests compare the two bit for bit over random states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from msgspec import UNSET
+from numpy.typing import NDArray
+
+from netlab.errors import ProfileError
+from netlab.traces.backlogs import Backlogs
+from netlab.traces.dialect import LINUX_6_12, Dialect
+from netlab.traces.draw_block import DrawBlock, Mask
+from netlab.traces.fates import Copies, Fates
+from netlab.traces.kind_draws import KindDraws
+from netlab.traces.link_columns import LinkColumns
+from netlab.traces.link_model import check_modelled
+from netlab.traces.link_queues import Clock, LinkQueues
+from netlab.traces.losses import Losses
+from netlab.traces.qdisc_change import QdiscChange
+from netlab.traces.qdisc_state import QdiscState
+
+__all__ = ["LinkModels"]
+
+Bools = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+
+
+class LinkModels:
+    """Netem qdiscs, one a link.
+
+    Args:
+        states: The first state of each.
+        dialect: The kernel they are to be like.
+        unseeded_seed: As for ``LinkModel``, the same for all.
+        unseeded_last: As for ``LinkModel``, the same for all.
+
+    Raises:
+        ProfileError: There is no link, or a state has what the model cannot do.
+    """
+
+    def __init__(
+        self,
+        states: Sequence[QdiscState],
+        dialect: Dialect = LINUX_6_12,
+        *,
+        unseeded_seed: int = 0,
+        unseeded_last: int = 0,
+    ) -> None:
+        if not states:
+            raise ProfileError("states is empty: at least one link")
+        links = len(states)
+        self.dialect = dialect
+        self._block = DrawBlock([unseeded_seed] * links)
+        self._columns = LinkColumns(links)
+        self._draws = KindDraws(self._columns, self._block, unseeded_last)
+        self._losses = Losses(self._columns, self._block.draw, partial(self._draws.draw, "loss"))
+        self._backlogs = Backlogs(links)
+        self._queues = LinkQueues(self._columns, self._draws)
+        self._all, self._none = np.ones(links, dtype=bool), np.zeros(links, dtype=bool)
+        self._states = [QdiscState(seed=unseeded_seed if dialect.seed_honoured else None)] * links
+        for link, state in enumerate(states):
+            self.apply(link, state)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    @property
+    def states(self) -> tuple[QdiscState, ...]:
+        """As ``LinkModel.state``, one a link."""
+        return tuple(self._states)
+
+    def apply(self, link: int, state: QdiscState) -> None:
+        """As ``LinkModel.apply``, for one link.
+
+        Raises:
+            ProfileError: The state has what the model cannot do; nothing has changed then.
+        """
+        self.change(link, QdiscChange.in_full(state))
+
+    def change(self, link: int, change: QdiscChange) -> None:
+        """As ``LinkModel.change``, for one link.
+
+        Raises:
+            ProfileError: No such link, or the state would have what the model cannot do; nothing has changed then.
+        """
+        if not 0 <= link < len(self._states):
+            raise ProfileError(f"link = {link}: there are links 0 .. {len(self._states) - 1}")
+        after = change.merge(self._states[link])
+        check_modelled(after)
+        if not self.dialect.seed_honoured:
+            after = after.replace(seed=None)
+        elif change.seed is not UNSET:
+            self._block.seed(link, change.seed)
+        self._states[link] = after
+        self._columns.put(link, after)
+        self._losses.begin_anew(link)
+        self._queues.begin_gap_anew(link)
+        if change.correlations is not UNSET:
+            for kind in ("delay", "loss", "duplicate"):
+                self._draws.forget(kind, link)
+        if change.reorder is not UNSET:
+            self._draws.forget("reorder", link)
+        if change.corrupt is not UNSET:
+            self._draws.forget("corrupt", link)
+
+    def backlog_packets(self, now_ns: int | Numbers) -> Numbers:
+        """Return how many packets are in each link, ``[links]``; those due by ``now_ns`` have left."""
+        return self._backlogs.count(_clock(now_ns))
+
+    def enqueue_batch(
+        self,
+        now_ns: Numbers,
+        length_bytes: int | Numbers,
+        *,
+        active: Bools | None = None,
+        ect: bool | Bools = False,
+    ) -> Fates:
+        """Put many packets into each link, one after another.
+
+        Args:
+            now_ns: The clock at each, ``[packets]`` or ``[packets, links]``.
+            length_bytes: One length, or ``[packets, links]``.
+            active: Which are put in at all, ``[packets, links]``; all unless given.
+            ect: One for all, or ``[packets, links]``.
+
+        Returns:
+            Columns ``[packets, links]``.
+
+        Raises:
+            ProfileError: No packet.
+        """
+        if not len(now_ns):
+            raise ProfileError("now_ns is empty: at least one packet")
+        fates = [
+            self.enqueue(
+                now_ns[packet],
+                length_bytes if isinstance(length_bytes, int) else length_bytes[packet],
+                active=None if active is None else active[packet],
+                ect=ect if isinstance(ect, bool) else ect[packet],
+            )
+            for packet in range(len(now_ns))
+        ]
+        return Fates.stacked(fates)
+
+    def enqueue(
+        self,
+        now_ns: int | Clock,
+        length_bytes: int | Numbers,
+        *,
+        active: Bools | None = None,
+        ect: bool | Bools = False,
+        copy_now_ns: int | Clock | None = None,
+    ) -> Fates:
+        """Put one packet into each link and return what becomes of them.
+
+        Args:
+            now_ns: As for ``LinkModel.enqueue``: one clock for all, or ``[links]``.
+            length_bytes: One length for all, or ``[links]``.
+            active: Which links have a packet put in, ``[links]``; all unless given.
+            ect: One for all, or ``[links]``.
+            copy_now_ns: As ``now_ns``.
+
+        Returns:
+            Columns ``[links]``.
+        """
+        self._settle()
+        now = _clock(now_ns)
+        begin = now if copy_now_ns is None else _clock(copy_now_ns)
+        self._block.reserve(self._columns.most_draws)
+        self._queues.forget_what_left(begin, active)
+        can_mark = self._can_mark(ect)
+        duplicated = None
+        if self._any_duplicates:
+            duplicated = self._draws.decide("duplicate", self._columns.duplicates, active)
+        lost, marked = self._losing(active, can_mark)
+        if lost is not None and duplicated is not None:
+            # One of two is lost, and it does not matter which.
+            lost, duplicated = lost & ~duplicated, duplicated & ~lost
+        enters = active if lost is None else _without(active, lost)
+        parts = self._enter(now, begin, length_bytes, enters, duplicated, can_mark, marked)
+        original, duplicate, over_limit = parts
+        return Fates(
+            entered=self._all if active is None else active,
+            original=original,
+            duplicate=duplicate,
+            over_limit=over_limit,
+        )
+
+    def _enter(
+        self,
+        now: Clock,
+        begin: Clock,
+        length_bytes: int | Numbers,
+        enters: Mask,
+        duplicated: Bools | None,
+        can_mark: Bools | None,
+        marked: Bools | None,
+    ) -> tuple[Copies, Copies | None, Bools]:
+        """Take what is not lost, and its duplicates, through the queue; return both, and where it was full."""
+        first = self.dialect.duplicate_enters_first
+        duplicate = None
+        corrupted = None if first else self._corrupting(enters)
+        room = self._has_room(begin)
+        if duplicated is not None and room is not None and not first:
+            duplicated = duplicated & room
+        if duplicated is not None and duplicated.any():
+            duplicate = self._enter_duplicate(begin, length_bytes, duplicated, room, can_mark, marked)
+            if can_mark is not None:
+                marked = self._shared_mark(marked, duplicate, None if first else corrupted)
+        if first:
+            corrupted = self._corrupting(enters)
+            room = self._has_room(begin, None if duplicate is None else duplicate.queued)
+        over_limit = self._none
+        if room is not None:
+            over_limit = ~room if enters is None else enters & ~room
+            enters = room if enters is None else enters & room
+        original = self._queues.queue(now, length_bytes, enters, corrupted, marked)
+        if duplicate is not None:
+            self._backlogs.add(duplicate.leave_ns)
+        self._backlogs.add(original.leave_ns)
+        return original, duplicate, over_limit
+
+    def _enter_duplicate(
+        self,
+        now: Clock,
+        length_bytes: int | Numbers,
+        who: Bools,
+        room: Bools | None,
+        can_mark: Bools | None,
+        marked: Bools | None,
+    ) -> Copies:
+        """Take duplicates all the way from the losses on."""
+        lost, newly_marked = self._losing(who, can_mark)
+        if lost is not None:
+            who = who & ~lost
+        if marked is not None and newly_marked is not None:
+            marked = marked | newly_marked
+        corrupted = self._corrupting(who)
+        if room is not None:
+            who = who & room
+        return self._queues.queue(now, length_bytes, who, corrupted, marked)
+
+    @staticmethod
+    def _shared_mark(marked: Bools | None, duplicate: Copies, corrupted: Bools | None) -> Bools:
+        """Return where the original is marked: the two share their bytes until one of them is corrupted."""
+        shared = duplicate.marked if corrupted is None else duplicate.marked & ~corrupted
+        return shared if marked is None else marked | shared
+
+    def _losing(self, who: Mask, can_mark: Bools | None) -> tuple[Bools | None, Bools | None]:
+        """Return which are lost and which are marked instead; None where none can be."""
+        lost = self._losses.lost(who)
+        if lost is None or can_mark is None:
+            return lost, None
+        return lost & ~can_mark, lost & can_mark
+
+    def _can_mark(self, ect: bool | Bools) -> Bools | None:
+        if not self._any_ecn or (isinstance(ect, bool) and not ect):
+            return None
+        return self._columns.ecn if isinstance(ect, bool) else self._columns.ecn & ect
+
+    def _corrupting(self, who: Mask) -> Bools | None:
+        return self._draws.decide("corrupt", self._columns.corrupts, who) if self._any_corrupts else None
+
+    def _has_room(self, begin: Clock, taken: Bools | None = None) -> Bools | None:
+        columns = self._columns
+        return self._backlogs.has_room(begin, columns.numbers["limit_packets"], columns.least_limit, taken)
+
+    def _settle(self) -> None:
+        """Bring what is derived from the states up to date."""
+        columns = self._columns
+        if not columns.settle():
+            return
+        self._losses.settle()
+        self._queues.settle()
+        self._any_ecn = bool(columns.ecn.any())
+        self._any_duplicates = bool(columns.duplicates.any())
+        self._any_corrupts = bool(columns.corrupts.any())
+
+
+def _clock(now_ns: int | Clock) -> Clock:
+    return np.int64(now_ns) if isinstance(now_ns, int) else now_ns
+
+
+def _without(who: Mask, those: Bools) -> Bools:
+    return ~those if who is None else who & ~those

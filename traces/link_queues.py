@@ -1,0 +1,106 @@
+"""LinkQueues: when the packets of many links leave: reordering, delay, rate.
+
+The last steps of a packet's way, as ``LinkModel`` takes them for one link. Knows no loss and no limit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netlab.traces.delay_draws import DelayDraws
+from netlab.traces.draw_block import Mask
+from netlab.traces.fates import Copies
+from netlab.traces.kind_draws import KindDraws
+from netlab.traces.link_columns import LinkColumns
+from netlab.traces.link_model import NEVER_NS
+from netlab.traces.wire_times import WireTimes
+
+__all__ = ["Clock", "LinkQueues"]
+
+Bools = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+Clock = Numbers | np.int64
+
+_NEVER = np.int64(NEVER_NS)
+
+
+class LinkQueues:
+    """The queue of each link, but for how many are in it.
+
+    Args:
+        columns: The states of the links.
+        draws: Their draws by kind.
+    """
+
+    def __init__(self, columns: LinkColumns, draws: KindDraws) -> None:
+        links = len(columns.ecn)
+        self._columns = columns
+        self._draws = draws
+        self._last_due_ns = np.full(links, _NEVER)
+        self._packets_since_reorder = np.zeros(links, dtype=np.int64)
+        self._all, self._none = np.ones(links, dtype=bool), np.zeros(links, dtype=bool)
+
+    def begin_gap_anew(self, link: int) -> None:
+        """Count one link's packets from none."""
+        self._packets_since_reorder[link] = 0
+
+    def settle(self) -> None:
+        """Bring what is derived from the states up to date; to be called when the columns have changed."""
+        columns = self._columns
+        self._delays = DelayDraws(columns, self._draws)
+        self._wire_times = WireTimes(columns)
+        self._any_rate, self._all_rate = bool(columns.has_rate.any()), bool(columns.has_rate.all())
+        self._any_reorders = bool(columns.reorders.any())
+
+    def forget_what_left(self, begin: Clock, active: Mask) -> None:
+        """Let nobody wait for packets that have left."""
+        if self._any_rate:
+            left = self._last_due_ns <= begin
+            self._last_due_ns = np.where(left if active is None else left & active, _NEVER, self._last_due_ns)
+
+    def queue(
+        self, now: Clock, length_bytes: int | Numbers, who: Mask, corrupted: Bools | None, marked: Bools | None
+    ) -> Copies:
+        """Queue a copy of these links' packets, and return when they leave.
+
+        Args:
+            now: The clock.
+            length_bytes: One length, or ``[links]``.
+            who: Which links.
+            corrupted: Which are corrupted; None for none.
+            marked: Which are marked; None for none.
+        """
+        head = self._reordering(who) if self._any_reorders else None
+        delay_ns = self._delays.delay_ns(who if head is None else ~head if who is None else who & ~head)
+        due_ns = now + delay_ns
+        if self._any_rate:
+            served_ns = np.maximum(due_ns, self._last_due_ns) + self._wire_times.of(length_bytes)
+            due_ns = served_ns if self._all_rate else np.where(self._columns.has_rate, served_ns, due_ns)
+        if head is not None:
+            due_ns, delay_ns = np.where(head, now, due_ns), np.where(head, 0, delay_ns)
+        leave_ns = np.maximum(due_ns, now) if self._columns.may_be_early else due_ns
+        if who is not None:
+            leave_ns, due_ns = np.where(who, leave_ns, _NEVER), np.where(who, due_ns, _NEVER)
+        self._last_due_ns = np.maximum(self._last_due_ns, due_ns)
+        return Copies(
+            queued=self._all if who is None else who,
+            delay_ns=delay_ns,
+            leave_ns=leave_ns,
+            head=self._none if head is None else head,
+            corrupted=self._only(corrupted, who),
+            marked=self._only(marked, who),
+        )
+
+    def _only(self, what: Bools | None, who: Mask) -> Bools:
+        if what is None:
+            return self._none
+        return what if who is None else what & who
+
+    def _reordering(self, who: Mask) -> Bools:
+        """Return which packets go to the head of their queue, and count for all."""
+        columns, count = self._columns, self._packets_since_reorder
+        can = columns.reorders & (count >= columns.numbers["gap"] - 1)
+        head = self._draws.decide("reorder", can, who)
+        self._packets_since_reorder = np.where(head, 0, count + (1 if who is None else who))
+        return head
