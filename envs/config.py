@@ -96,5 +96,5 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             )
 
     def public(self) -> EnvConfig:
-        """Return what a result may say: all but where the key is."""
-        return structs.replace(self, key_path="")
+        """Return what a result may say: all but where the files of its lab were, the key and the start."""
+        return structs.replace(self, key_path="", start_path="")

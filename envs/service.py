@@ -33,7 +33,10 @@ from netlab.errors import ConnectionLost
 from netlab.messages import Action
 from netlab.wire.channel import Received
 
-__all__ = ["EnvService", "Progress"]
+__all__ = ["ALL_PLAYED", "EnvService", "Progress"]
+
+ALL_PLAYED = "all episodes are played"
+"""What the environment says as it leaves in order."""
 
 _SENT_RING = 1024
 _START_SLICE_NS = 20_000_000
@@ -145,7 +148,7 @@ class EnvService:
                     if self._stopped_by or not self._play_episode(episode):
                         break
         finally:
-            self._uplink.close(self._stopped_by or "all episodes are played")
+            self._uplink.close(self._stopped_by or ALL_PLAYED)
             if self._tick_log is not None:
                 self._tick_log.close()
         return self._summarise()

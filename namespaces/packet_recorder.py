@@ -130,7 +130,7 @@ class KernelRecorder:
             raise LabError(f"the packet taps noted {written} frames, and {len(sightings)} are in their file")
         seen: dict[tuple[int, bool], list[Frame]] = defaultdict(list)
         for one in sightings:
-            frame = Frame(one.seen_ns - self._begin_ns, one.length_bytes, one.digest, one.crc, one.unmarked)
+            frame = Frame(one.seen_ns - self._begin_ns, one.length_bytes, one.digest, one.crcs, one.unmarked)
             seen[one.end, one.left].append(frame)
         records: list[PacketRecord] = []
         for number, name in links.items():

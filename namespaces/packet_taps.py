@@ -29,11 +29,11 @@ __all__ = ["FINISH", "SIGHTING", "TALLY", "Sighting", "open_tap", "read_sighting
 FINISH = b"f"
 TALLY = struct.Struct("=QQ")
 """Answer to FINISH: sightings written, frames that the kernel or we could not keep."""
-SIGHTING = struct.Struct("=qIIIB8s8s")
-"""Time, end (2 * link number + side), length, CRC-32, whether it left, digest, digest without its mark."""
+SIGHTING = struct.Struct("=qII3IB8s8s")
+"""Time, end (2 * link number + side), length, three CRC-32, whether it left, digest, digest without its mark."""
 
 MAX_SIGHTINGS = 1 << 23
-"""About 300 MB of memory; what comes after is counted as missed."""
+"""About 370 MB of memory; what comes after is counted as missed."""
 
 _ALL_PROTOCOLS = 0x0003
 _SOL_PACKET = 263
@@ -55,7 +55,7 @@ class Sighting(NamedTuple):
     seen_ns: int
     end: int
     length_bytes: int
-    crc: int
+    crcs: tuple[int, int, int]
     left: bool
     digest: bytes
     unmarked: bytes
@@ -84,8 +84,8 @@ def open_tap() -> socket.socket:
 def read_sightings(data: bytes) -> list[Sighting]:
     """Return what a tap process has written."""
     return [
-        Sighting(seen_ns, end, length_bytes, crc, bool(left), digest, unmarked.rstrip(b"\0") and unmarked)
-        for seen_ns, end, length_bytes, crc, left, digest, unmarked in SIGHTING.iter_unpack(data)
+        Sighting(seen_ns, end, length_bytes, (a, b, c), bool(left), digest, unmarked.rstrip(b"\0") and unmarked)
+        for seen_ns, end, length_bytes, a, b, c, left, digest, unmarked in SIGHTING.iter_unpack(data)
     ]
 
 
@@ -144,7 +144,9 @@ class Taps:
     def _note(self, end: int, left: bool, data: bytes, stamp: bytes) -> bytes:
         seconds, nanoseconds = _TIMESPEC.unpack(stamp)
         frame = look_at(seconds * 1_000_000_000 + nanoseconds, data)
-        return SIGHTING.pack(frame.seen_ns, end, frame.length_bytes, frame.crc, left, frame.digest, frame.unmarked)
+        return SIGHTING.pack(
+            frame.seen_ns, end, frame.length_bytes, *frame.crcs, left, frame.digest, frame.unmarked
+        )
 
     def _end_of(self, interface: str) -> int:
         """Return 2 * link number + side; -1 for an interface that is no end of a link."""

@@ -6,8 +6,7 @@
     sort_by_sender  any frame --low byte of the link's number--> one of 256 buckets
     redirect_sender             bucket: source MAC ----------> interface
 
-Requests of cls_u32 with act_mirred, laid out by hand: a large lab asks for thousands of them, and pyroute2
-takes ten times as long over each. Offsets count from the network header, so the sender's MAC address stands
+Requests of cls_u32 with act_mirred. Offsets count from the network header, so the sender's MAC address stands
 at -8. A frame that no rule matches goes nowhere: no interface of the wire has an address.
 Source: ``include/uapi/linux/pkt_cls.h``, ``tc_act/tc_mirred.h``; net/sched/cls_u32.c for the handles.
 """
@@ -18,6 +17,15 @@ import struct
 from typing import TYPE_CHECKING
 
 from netlab.namespaces.kernel_objects import INGRESS_HANDLE
+from netlab.namespaces.netlink_message import (
+    CREATE_EXCLUSIVE,
+    TC_FIELDS,
+    attribute,
+    build_request,
+    mac_bytes,
+    number,
+    text,
+)
 
 if TYPE_CHECKING:
     from netlab.namespaces.netlink_socket import NetlinkSocket
@@ -25,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["forget_sender", "redirect", "redirect_sender", "sort_by_sender"]
 
 _NEWTFILTER, _DELTFILTER = 44, 45
-_REQUEST_ACK, _CREATE_EXCLUSIVE = 0x1 | 0x4, 0x400 | 0x200
 _TCA_KIND, _TCA_OPTIONS = 1, 2
 _U32_HASH, _U32_LINK, _U32_DIVISOR, _U32_SEL, _U32_ACT = 2, 3, 4, 5, 7
 _ACT_KIND, _ACT_OPTIONS, _MIRRED_PARMS, _FIRST_ACTION = 1, 2, 2, 1
@@ -33,8 +40,6 @@ _ACT_STOLEN, _EGRESS_REDIRECT = 4, 1
 _TERMINAL = 1
 _INFO = 1 << 16 | 0x0300  # priority 1, every protocol (ETH_P_ALL in network order)
 
-_HEADER = struct.Struct("=IHHIIBxxxiIII")  # struct nlmsghdr, struct tcmsg
-_ATTRIBUTE = struct.Struct("=HH")
 _SELECTOR = struct.Struct("=BBBxHHhh4s")  # struct tc_u32_sel
 _KEY = struct.Struct("=4s4sii")
 _MIRRED = struct.Struct("=IIiiiiI")  # tc_gen: index, capab, action, refcnt, bindcnt; eaction, ifindex
@@ -53,7 +58,7 @@ def redirect(socket: NetlinkSocket, from_index: int, to_index: int) -> None:
         FeatureMissing: The kernel lacks cls_u32 or act_mirred.
         KernelError: The kernel refuses.
     """
-    options = _attribute(_U32_ACT, _mirred(to_index)) + _attribute(_U32_SEL, _selector([_ANY]))
+    options = attribute(_U32_ACT, _mirred(to_index)) + attribute(_U32_SEL, _selector([_ANY]))
     socket.request(_message(from_index, 0, options), f"redirect interface {from_index} to {to_index}")
 
 
@@ -65,10 +70,10 @@ def sort_by_sender(socket: NetlinkSocket, from_index: int) -> None:
         KernelError: The kernel refuses.
     """
     attempt = f"sort the frames of interface {from_index} by their sender"
-    socket.request(_message(from_index, _TABLE, _attribute(_U32_DIVISOR, struct.pack("=I", _BUCKETS))), attempt)
+    socket.request(_message(from_index, _TABLE, number(_U32_DIVISOR, _BUCKETS)), attempt)
     # The byte before the last of the MAC address is the low byte of the link's number (LinkPlan).
     selector = _selector([_ANY], flags=0, hash_offset=_MAC_END, hash_mask=b"\xff\0\0\0")
-    options = _attribute(_U32_LINK, struct.pack("=I", _TABLE)) + _attribute(_U32_SEL, selector)
+    options = number(_U32_LINK, _TABLE) + attribute(_U32_SEL, selector)
     socket.request(_message(from_index, 0, options), attempt)
 
 
@@ -84,16 +89,16 @@ def redirect_sender(socket: NetlinkSocket, from_index: int, mac: str, to_index: 
     Raises:
         KernelError: The kernel refuses.
     """
-    address = _address(mac)
+    address = mac_bytes(mac)
     keys = [
         (b"\xff\xff\xff\xff", address[:4], _MAC_START),
         (b"\xff\xff\0\0", address[4:] + b"\0\0", _MAC_END),
     ]
     handle = _rule_handle(address)
     options = (
-        _attribute(_U32_HASH, struct.pack("=I", handle & ~0xFFF))
-        + _attribute(_U32_ACT, _mirred(to_index))
-        + _attribute(_U32_SEL, _selector(keys))
+        number(_U32_HASH, handle & ~0xFFF)
+        + attribute(_U32_ACT, _mirred(to_index))
+        + attribute(_U32_SEL, _selector(keys))
     )
     socket.request(_message(from_index, handle & 0xFFF, options), f"redirect what {mac} sends to {to_index}")
 
@@ -104,13 +109,9 @@ def forget_sender(socket: NetlinkSocket, from_index: int, mac: str) -> None:
     Raises:
         KernelError: There is none (ENOENT), or the kernel refuses.
     """
-    handle = _rule_handle(_address(mac))
+    handle = _rule_handle(mac_bytes(mac))
     message = _message(from_index, handle, None)
     socket.request(message, f"forget the sender {mac}")
-
-
-def _address(mac: str) -> bytes:
-    return bytes.fromhex(mac.replace(":", ""))
 
 
 def _rule_handle(address: bytes) -> int:
@@ -131,20 +132,14 @@ def _selector(
 
 def _mirred(to_index: int) -> bytes:
     parameters = _MIRRED.pack(0, 0, _ACT_STOLEN, 0, 0, _EGRESS_REDIRECT, to_index)
-    action = _attribute(_ACT_KIND, b"mirred\0") + _attribute(_ACT_OPTIONS, _attribute(_MIRRED_PARMS, parameters))
-    return _attribute(_FIRST_ACTION, action)
-
-
-def _attribute(kind: int, value: bytes) -> bytes:
-    length = _ATTRIBUTE.size + len(value)
-    return _ATTRIBUTE.pack(length, kind) + value + bytes(-length % 4)
+    action = text(_ACT_KIND, "mirred") + attribute(_ACT_OPTIONS, attribute(_MIRRED_PARMS, parameters))
+    return attribute(_FIRST_ACTION, action)
 
 
 def _message(index: int, handle: int, options: bytes | None) -> bytearray:
     """Return a request to make a filter with these options, or to delete it where there are none."""
-    body = b"" if options is None else _attribute(_TCA_KIND, b"u32\0") + _attribute(_TCA_OPTIONS, options)
-    kind, flags = (_DELTFILTER, 0) if options is None else (_NEWTFILTER, _CREATE_EXCLUSIVE)
-    header = _HEADER.pack(
-        _HEADER.size + len(body), kind, _REQUEST_ACK | flags, 0, 0, 0, index, handle, INGRESS_HANDLE, _INFO
-    )
-    return bytearray(header + body)
+    fields = TC_FIELDS.pack(0, index, handle, INGRESS_HANDLE, _INFO)
+    if options is None:
+        return build_request(_DELTFILTER, 0, fields)
+    attributes = text(_TCA_KIND, "u32"), attribute(_TCA_OPTIONS, options)
+    return build_request(_NEWTFILTER, CREATE_EXCLUSIVE, fields, *attributes)

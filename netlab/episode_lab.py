@@ -9,12 +9,16 @@
 
 from __future__ import annotations
 
+import functools
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from netlab.engine import lab_key
+from netlab.episode_quiet import packets_sent, wait_for_quiet
 from netlab.episode_run import EpisodePlan, EpisodeRun, read_ticks, until_goodbye
 from netlab.lab import Lab
+from netlab.namespaces.host import Host
 from netlab.namespaces.wire import Wiring
 from netlab.run_folder import run_folder
 from netlab.share import Cell, Share, Stage, Surroundings, run_services
@@ -42,20 +46,27 @@ def play_in_lab(plan: EpisodePlan, wiring: Wiring) -> EpisodeRun:
             lab.start_commands()
             recording = lab.record()
 
+            stage = Stage(lab, lab.hosts[plan.episode.edge], lab.hosts[plan.episode.agent], folder)
+
             def begin() -> None:
                 # Handshake and heartbeats have drawn from the links: from here on packet i meets draw i.
+                wait_for_quiet([_sender(stage.edge), _sender(stage.agent)])
                 lab.restart_links()
                 recording.begin()
 
-            stage = Stage(lab, lab.hosts[plan.episode.edge], lab.hosts[plan.episode.agent], folder)
             gate = StartGate(folder / "start", 1)
             share, surroundings = _share(plan, ticks_file), _surroundings(plan, key_file, wiring)
             played = run_services(stage, share, surroundings, gate, lambda share, progress: None, begin)
             time.sleep(_SETTLE_S)
             packets = recording.finish()
         ticks = read_ticks(ticks_file)
-    packets = until_goodbye(packets, plan.link.full_name, plan.outward, len(ticks))
+    packets = until_goodbye(packets, plan, len(ticks))
     return EpisodeRun(result=played.run, ticks=ticks, packets=packets)
+
+
+def _sender(host: Host) -> Callable[[], int]:
+    """Return what tells how many packets a host has sent, by the service that was started there last."""
+    return functools.partial(packets_sent, host.processes[-1].pid)
 
 
 def _share(plan: EpisodePlan, ticks_file: Path) -> Share:

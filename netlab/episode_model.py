@@ -70,7 +70,7 @@ def play_on_model(plan: EpisodePlan) -> EpisodeRun:
         ticks = read_ticks(ticks_file)
     records = [record for one in model.directions.values() for record in one.records]
     log = PacketLog.of(log_header("model") | {"clock": "virtual"}, records)
-    packets = until_goodbye(log, plan.link.full_name, plan.outward, len(ticks))
+    packets = until_goodbye(log, plan, len(ticks))
     return EpisodeRun(result=result, ticks=ticks, packets=packets)
 
 

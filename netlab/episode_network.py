@@ -72,8 +72,13 @@ class EventClock:
         self._wait(duration_ns, lambda: False)
 
     def wait_readable(self, fileno: int, duration_ns: int) -> bool:
-        """Let time pass until something has arrived, at most so much; return whether it has."""
-        return self._wait(duration_ns, self.is_readable)
+        """Let time pass until something has arrived, at most so much; return whether it has.
+
+        As late as Linux's select: its timeout is whole microseconds and may be overdrawn by a thousandth, which
+        a kernel with nothing else to do does. 20 us a tick are 1 packet in 1,000 that makes it or does not.
+        """
+        timeout_ns = -(-max(duration_ns, 0) // 1000) * 1000
+        return self._wait(timeout_ns + timeout_ns // 1000, self.is_readable)
 
     def _wait(self, duration_ns: int, is_over: Callable[[], bool]) -> bool:
         deadline_ns = self._now_ns + max(duration_ns, 0)

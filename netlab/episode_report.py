@@ -11,7 +11,6 @@ Holds nothing that a second run in virtual time would say otherwise: no wall tim
 from __future__ import annotations
 
 import statistics
-from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -60,7 +59,7 @@ class WaySummary(Struct, frozen=True, kw_only=True):
         ]
         return cls(
             direction=direction,
-            sent=sum(record.fate != "duplicate" for record in records),
+            sent=sum(not record.is_further_copy for record in records),
             lost=sum(record.fate == "lost" for record in records),
             pending=sum(record.fate == "pending" for record in records),
             delay_mean_ms=statistics.fmean(delays_ms) if delays_ms else None,
@@ -141,10 +140,12 @@ class EpisodeDifference(Struct, frozen=True, kw_only=True):
     """How two reports differ.
 
     Attributes:
-        ticks: Ticks that both have.
+        ticks: Ticks that both have, by their numbers.
         first_tick: Number of the first tick that differs in anything (the age of an action, say), or that one of
             the two does not have; None where all are the same.
         ticks_differ: How many of the common ticks differ.
+        only_here: Ticks that the first report alone has.
+        only_there: Ticks that the second report alone has: the episode was longer, or a tick was skipped.
         first_action: Number of the first common tick that applied another action; None where all are the same.
         returns: Returns here and there, episode by episode.
         packets: How the packets differ, by link and direction.
@@ -153,6 +154,8 @@ class EpisodeDifference(Struct, frozen=True, kw_only=True):
     ticks: int
     first_tick: int | None
     ticks_differ: int
+    only_here: int
+    only_there: int
     first_action: int | None
     returns: tuple[tuple[float, ...], tuple[float, ...]]
     packets: tuple[PacketDifference, ...]
@@ -170,17 +173,21 @@ def compare_reports(here: EpisodeReport, there: EpisodeReport) -> EpisodeDiffere
         SpecError: They are not of one episode; names what differs.
     """
     for name in ("link", "profile", "seed", "episode", "horizon_ticks"):
-        ours, theirs = getattr(here, name), getattr(there, name)
-        if ours != theirs:
-            problem = f"{ours!r:.200} here and {theirs!r:.200} there: these are two experiments"
+        asked, other = getattr(here, name), getattr(there, name)
+        if asked != other:
+            problem = f"{asked!r:.200} here and {other!r:.200} there: these are two experiments"
             raise SpecError(problem, key=name, hint="run one spec with one seed on both corners")
-    differ = [i for i, (a, b) in enumerate(zip_longest(here.ticks, there.ticks)) if a != b]
-    common = min(len(here.ticks), len(there.ticks))
-    acted = (i for i in differ if i < common and here.ticks[i].action != there.ticks[i].action)
+    # By number: a tick that one corner was too late to begin is one tick that differs, not all that follow.
+    ours, theirs = ({tick.tick: tick for tick in report.ticks} for report in (here, there))
+    differ = sorted(number for number in ours.keys() | theirs.keys() if ours.get(number) != theirs.get(number))
+    both = ours.keys() & theirs.keys()
+    acted = (number for number in differ if number in both and ours[number].action != theirs[number].action)
     return EpisodeDifference(
-        ticks=common,
+        ticks=len(both),
         first_tick=differ[0] if differ else None,
-        ticks_differ=sum(i < common for i in differ),
+        ticks_differ=sum(number in both for number in differ),
+        only_here=len(ours) - len(both),
+        only_there=len(theirs) - len(both),
         first_action=next(acted, None),
         returns=(tuple(here.run.returns), tuple(there.run.returns)),
         packets=tuple(compare_packets(here.packet_log, there.packet_log)),

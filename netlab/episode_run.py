@@ -17,11 +17,14 @@ import msgspec
 from msgspec import Struct
 
 from netlab.envs.result import RunResult
+from netlab.envs.service import ALL_PLAYED
 from netlab.envs.tick_log import TickRecord
+from netlab.episode_network import frame_bytes
 from netlab.episode_spec import EpisodeSpec
 from netlab.errors import ProfileError, SpecError
 from netlab.lab_impairment import read_profiles
 from netlab.lab_spec import LabSpec, LinkSpec
+from netlab.messages import Goodbye
 from netlab.traces.horizon import horizon_ticks
 from netlab.traces.packet_log import PacketLog
 from netlab.traces.pair import ProfilePair
@@ -31,6 +34,7 @@ from netlab.traces.seed import Direction
 __all__ = ["EpisodePlan", "EpisodeRun", "read_ticks", "until_goodbye"]
 
 _CLEAN = ProfilePair("clean", LinkProfile(), LinkProfile())
+_GOODBYE_BYTES = frame_bytes(Goodbye(reason=ALL_PLAYED))
 
 
 class EpisodePlan(Struct, frozen=True, kw_only=True):
@@ -117,23 +121,25 @@ def read_ticks(path: Path) -> tuple[TickRecord, ...]:
     return tuple(msgspec.json.Decoder(TickRecord).decode_lines(path.read_bytes()))
 
 
-def until_goodbye(log: PacketLog, link: str, outward: Direction, ticks: int) -> PacketLog:
+def until_goodbye(log: PacketLog, plan: EpisodePlan, ticks: int) -> PacketLog:
     """Return a log without what was sent after the edge's goodbye: an edge that is gone is no part of an episode.
 
     Answers that are still under way then meet a closed port, and how a kernel complains of that, and how often,
-    is its own affair.
+    is its own affair. A packet that was sent before the first observation has taken a draw that was meant for
+    another one: the header then says so. TCP's packets are left as they are: one is no message.
 
     Args:
         log: The packets of the lab.
-        link: The link of the episode.
-        outward: The direction in which observations travel: one a tick, then the goodbye.
-        ticks: How many observations were sent.
+        plan: What was played.
+        ticks: How many observations were sent: one a tick, then the goodbye.
     """
-    sent_ns = [
-        record.sent_ns
-        for record in log.records
-        if record.link == link and record.direction == outward and record.fate != "duplicate"
-    ]
-    if len(sent_ns) <= ticks:
+    ours = [one for one in log.records if one.link == plan.link.full_name and not one.is_further_copy]
+    outward = [one for one in ours if one.direction == plan.outward]
+    goodbye = next((n for n in range(ticks, len(outward)) if outward[n].length_bytes == _GOODBYE_BYTES), None)
+    if goodbye is None or plan.episode.transport != "datagram":
         return log
-    return PacketLog.of(log.header, [record for record in log.records if record.sent_ns <= sent_ns[ticks]])
+    early = goodbye - ticks
+    first_ns, end_ns = outward[early].sent_ns, outward[goodbye].sent_ns
+    early += sum(one.direction != plan.outward and one.sent_ns < first_ns for one in ours)
+    header = log.header | ({"early": f"{early} packets before the first observation"} if early else {})
+    return PacketLog.of(header, [record for record in log.records if record.sent_ns <= end_ns])

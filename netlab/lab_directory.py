@@ -6,8 +6,8 @@
     entries, find <---------      |
     tidy_up: a dead lab's folder -'--> gone, and its control groups with it
 
-A lab is dead when its holder is: its process by number *and* start time, or, where the record cannot be read
-or counts in another PID namespace, the lock that the holder has on its folder.
+A lab is dead when its holder is: no process has its number *and* start time, and nobody has the lock of its
+folder, which the kernel takes back from the dead.
 """
 
 from __future__ import annotations
@@ -206,7 +206,8 @@ def _look_at(path: Path) -> LabEntry | None:
         if not path.is_dir():
             return None
         return LabEntry(id=path.name, path=path, record=None, alive=_is_locked(path), problem=str(error))
-    alive = record.holder.is_alive() if record.holder.is_ours_to_see else _is_locked(path)
+    # Either will do: another PID or time namespace counts differently, and a living lab must not be tidied up.
+    alive = (record.holder.is_ours_to_see and record.holder.is_alive()) or _is_locked(path)
     return LabEntry(id=record.id, path=path, record=record, alive=alive)
 
 

@@ -25,6 +25,7 @@ from netlab.lab import Lab
 from netlab.lab_impairment import Impairment
 from netlab.namespaces.process import HostProcess
 from netlab.namespaces.wire import Wiring
+from netlab.traces.packet_log import PacketLog
 
 __all__ = ["run_exec", "split_command"]
 
@@ -60,6 +61,7 @@ def run_exec(
     mtu: int = 1500,
     say: Callable[[str], None] | None = None,
     wiring: Wiring | None = None,
+    record: Callable[[PacketLog], None] | None = None,
 ) -> int:
     """Run a command in a host behind a link, wait for its end, leave nothing.
 
@@ -71,6 +73,7 @@ def run_exec(
         mtu: Of the link, in bytes.
         say: Told what is to be known of the kernel, and when the peer dies on its own; stderr unless given.
         wiring: What carries the packets; this kernel's netem unless given.
+        record: Told at the end what happened to each packet; nothing is recorded unless given.
 
     Returns:
         The command's exit status; 128 + N when signal N killed it.
@@ -92,6 +95,7 @@ def run_exec(
         server = far.start(peer_words) if peer_words else None
         if server is not None:
             _wait_until_it_listens(server)
+        recording = lab.record() if record is not None else None
         lab.play()
         with Foreground() as foreground:
             try:
@@ -107,6 +111,8 @@ def run_exec(
                 raise
             foreground.watch(process)
             status = process.wait()
+        if recording is not None and record is not None:
+            record(recording.finish())
         if server is not None:
             _tell_of_its_death(server, say)
     return status if status >= 0 else 128 - status

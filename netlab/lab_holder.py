@@ -28,6 +28,7 @@ from netlab.closers import Closers
 from netlab.errors import NetlabError, WireError
 from netlab.lab import Lab
 from netlab.lab_directory import LabDirectory, LabFolder
+from netlab.lab_holder_departure import Departure
 from netlab.lab_holder_desk import Desk
 from netlab.lab_holder_door import Door
 from netlab.lab_holder_frames import MAX_REQUEST_BYTES, receive_frame, send_frame
@@ -78,7 +79,7 @@ class LabHolder:
             self._closers.close_after(error)
             raise
         let_go_of_streams()
-        self._signals.ended.wait()
+        self._signals.wait()
         self._closers.close()
 
     def _make(self) -> Published:
@@ -95,11 +96,14 @@ class LabHolder:
         _log_to(folder)
         no_group = group.enter()
         self._closers.push("remove the lab's control groups", group.leave)
+        departure = Departure(lab)
+        self._closers.push("see the lab off", departure.wait)
         self._closers.push("close the lab", lab.close)
         with self._signals.breaking_off():
             lab.open()
             lab.play()
             lab.start_commands()
+        self._closers.push("watch the lab go", departure.begin)
         desk = Desk(lab, record, folder.path, group, no_group, self._signals.send)
         door = Door(folder.fd, desk.answer)
         self._closers.push("close the lab's door", door.close)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import select
 import signal
 import threading
 from collections.abc import Iterator
@@ -18,12 +20,15 @@ class GivenUp(BaseException):
 class EndSignals:
     """SIGTERM and SIGINT of the holder; made in its main thread.
 
-    Attributes:
-        ended: Set once it is to end.
+    A handler may take no lock, which rules out an Event: it runs wherever the main thread happens to be, in
+    the middle of that Event's own ``wait`` for instance.
     """
 
     def __init__(self) -> None:
-        self.ended = threading.Event()
+        self._is_ended = False
+        # Rung by the C half of a handler: the kernel may give a signal to a thread that is not the main one.
+        self._heard, bell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
         self._may_break_off = False
         self._main = threading.get_ident()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -35,6 +40,12 @@ class EndSignals:
         """Tell the main thread; from any thread."""
         signal.pthread_kill(self._main, signal.SIGTERM)
 
+    def wait(self) -> None:
+        """Wait, in the main thread, until it is to end."""
+        while not self._is_ended:
+            select.select([self._heard], [], [])
+            os.read(self._heard, 4096)
+
     @contextlib.contextmanager
     def breaking_off(self) -> Iterator[None]:
         """Let a signal break off what is done inside.
@@ -44,14 +55,14 @@ class EndSignals:
         """
         self._may_break_off = True
         try:
-            if self.ended.is_set():
+            if self._is_ended:
                 raise GivenUp
             yield
         finally:
             self._may_break_off = False
 
     def _take(self, number: int, frame: FrameType | None) -> None:
-        self.ended.set()
+        self._is_ended = True
         if self._may_break_off:
             self._may_break_off = False  # once: what follows is cleaning up
             raise GivenUp

@@ -29,16 +29,6 @@ class Backlogs:
         self._rows: list[Moments] = []
         self._look_at = _LEAST_LOOK
 
-    @property
-    def most(self) -> int:
-        """As many as any link can hold at most."""
-        return len(self._rows)
-
-    @property
-    def look_at(self) -> int:
-        """How many rows may gather before they are looked at, to keep memory bounded."""
-        return self._look_at
-
     def add(self, leave_ns: Moments) -> None:
         """Put one packet in each link; ``_NEVER_NS`` where there is none."""
         self._rows.append(leave_ns)
@@ -61,6 +51,13 @@ class Backlogs:
         if taken is not None:
             counts = counts + taken
         return counts < limit_packets
+
+    def has_room_for(self, now_ns: Clock, packets: int, least_limit: int) -> bool:
+        """Tell whether every link has room for so many packets even if none leaves meanwhile."""
+        most = len(self._rows) + packets
+        if most < self._look_at and most <= least_limit:
+            return True
+        return int(self.count(now_ns).max()) + packets <= least_limit
 
     def count(self, now_ns: Clock) -> Moments:
         """Return how many packets are in each link, ``[links]``; those due by ``now_ns`` have left."""

@@ -42,7 +42,10 @@ class DelayDraws:
             return self._latency_ns
         if not self._all_jitter:
             who = self._jitters if who is None else self._jitters & who
-        draws = self._draws.draw("delay", who)
+        return self.of(self._draws.draw("delay", who))
+
+    def of(self, draws: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Return the delays that draws stand for, ``[..., links]`` both."""
         if self._all_by_table:
             return self._from_table(draws)
         uniform: NDArray[np.int64] = draws % self._uniform_width + self._uniform_least_ns

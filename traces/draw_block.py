@@ -75,6 +75,19 @@ class DrawBlock:
             self._at += who * self._links
         return draws
 
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Where each link's next draw lies, for ``at`` before the next ``reserve``; not to be kept."""
+        return self._at
+
+    def skip(self, who: NDArray[np.bool_]) -> None:
+        """Take the next draw of the links named without looking at it."""
+        self._at += who * self._links
+
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Return the draws at places, which are those of links that took them; the others mean nothing."""
+        return self._draws.take(places, mode="clip")
+
     def _make_row(self, row: int) -> None:
         step_lanes(self._words[row], self._words[row + 1], self._left, self._right)
         np.bitwise_xor.reduce(self._words[row + 1], axis=0, out=self._rows[row])

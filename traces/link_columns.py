@@ -75,6 +75,11 @@ class LinkColumns:
         self.correlates = {kind: bool(rho.any()) for kind, rho in self.correlation.items()}
         self.least_limit = int(numbers["limit_packets"].min())
         self._settle_delay()
+        self.is_plain = not (
+            self.duplicates.any() or self.corrupts.any() or self.reorders.any()
+            or self.is_gilbert_elliott.any() or self.is_four_state.any()
+            or self.correlates["loss"] or self.correlates["delay"]
+        )  # fmt: skip
         loss_draws = 2 if self.is_gilbert_elliott.any() else int(self.loses.any() or self.is_four_state.any())
         each = loss_draws + int(self.corrupts.any()) + int(self.reorders.any()) + int(self.jitters.any())
         self.most_draws = 2 * each + 1 if self.duplicates.any() else each
@@ -87,5 +92,6 @@ class LinkColumns:
         self.by_table = self.tables.has_table | ~self.jitters
         self.uniform_width = np.maximum(2 * jitter_ns, 1).astype(np.uint32)
         self.uniform_least_ns = latency_ns - jitter_ns
-        reach_ns = np.where(self.tables.has_table, 4 * jitter_ns, jitter_ns)
-        self.may_be_early = bool((latency_ns < reach_ns).any())
+        # The rounding may add half a nanosecond: one more to be safe.
+        least_ns = np.where(self.tables.has_table, (jitter_ns * self.tables.least >> 13) - 1, -jitter_ns)
+        self.may_be_early = bool((latency_ns + least_ns < 0)[self.jitters].any() or (latency_ns < 0).any())

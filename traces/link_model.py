@@ -65,6 +65,7 @@ class LinkModel:
         self.dialect = dialect
         self._unseeded_last = unseeded_last
         self._generator = Taus113(unseeded_seed)
+        self._draw_of: dict[str, Callable[[], int]] = {}
         self._backlog = Backlog()
         self._last_due_ns = NEVER_NS
         self._state = QdiscState(seed=unseeded_seed if dialect.seed_honoured else None)
@@ -99,14 +100,8 @@ class LinkModel:
             self._generator.seed(change.seed)
         self._state = after
         self._packets_since_reorder = 0
-        if change.correlations is not UNSET:
-            self._draw_delay = self._draw_by(after.delay_correlation)
-            self._draw_loss = self._draw_by(after.loss_correlation)
-            self._draw_duplicate = self._draw_by(after.duplicate_correlation)
-        if change.reorder is not UNSET:
-            self._draw_reorder = self._draw_by(after.reorder_correlation)
-        if change.corrupt is not UNSET:
-            self._draw_corrupt = self._draw_by(after.corrupt_correlation)
+        for kind in change.restarted_draws:
+            self._draw_of[kind] = self._draw_by(getattr(after, f"{kind}_correlation"))
         self._prepare(after)
 
     def _draw_by(self, correlation: int) -> Callable[[], int]:
@@ -117,8 +112,11 @@ class LinkModel:
         """Lay out what each packet looks at."""
         self._duplicate, self._corrupt, self._reorder = state.duplicate, state.corrupt, state.reorder
         self._gap, self._limit_packets, self._ecn = state.gap, state.limit_packets, state.ecn
-        self._lost = make_loss(state.loss, state.loss_model, self._generator.draw, self._draw_loss).lost
-        self._delay_ns = make_delay(state, self._draw_delay).delay_ns
+        draw_of = self._draw_of
+        self._draw_duplicate, self._draw_corrupt = draw_of["duplicate"], draw_of["corrupt"]
+        self._draw_reorder = draw_of["reorder"]
+        self._lost = make_loss(state.loss, state.loss_model, self._generator.draw, draw_of["loss"]).lost
+        self._delay_ns = make_delay(state, draw_of["delay"]).delay_ns
         self._wire_ns = WireTime(state) if state.rate_bytes_per_s else None
 
     def backlog_packets(self, now_ns: int) -> int:

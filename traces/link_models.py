@@ -33,6 +33,7 @@ from netlab.traces.link_columns import LinkColumns
 from netlab.traces.link_model import check_modelled
 from netlab.traces.link_queues import Clock, LinkQueues
 from netlab.traces.losses import Losses
+from netlab.traces.plain_batch import PlainBatch
 from netlab.traces.qdisc_change import QdiscChange
 from netlab.traces.qdisc_state import QdiscState
 
@@ -112,13 +113,8 @@ class LinkModels:
         self._columns.put(link, after)
         self._losses.begin_anew(link)
         self._queues.begin_gap_anew(link)
-        if change.correlations is not UNSET:
-            for kind in ("delay", "loss", "duplicate"):
-                self._draws.forget(kind, link)
-        if change.reorder is not UNSET:
-            self._draws.forget("reorder", link)
-        if change.corrupt is not UNSET:
-            self._draws.forget("corrupt", link)
+        for kind in change.restarted_draws:
+            self._draws.forget(kind, link)
 
     def backlog_packets(self, now_ns: int | Numbers) -> Numbers:
         """Return how many packets are in each link, ``[links]``; those due by ``now_ns`` have left."""
@@ -132,7 +128,7 @@ class LinkModels:
         active: Bools | None = None,
         ect: bool | Bools = False,
     ) -> Fates:
-        """Put many packets into each link, one after another.
+        """Put many packets into each link: the same as one after another, and faster where links are plain.
 
         Args:
             now_ns: The clock at each, ``[packets]`` or ``[packets, links]``.
@@ -148,16 +144,23 @@ class LinkModels:
         """
         if not len(now_ns):
             raise ProfileError("now_ns is empty: at least one packet")
-        fates = [
-            self.enqueue(
-                now_ns[packet],
-                length_bytes if isinstance(length_bytes, int) else length_bytes[packet],
-                active=None if active is None else active[packet],
-                ect=ect if isinstance(ect, bool) else ect[packet],
-            )
-            for packet in range(len(now_ns))
-        ]
-        return Fates.stacked(fates)
+        self._settle()
+        is_plain = self._plain.is_plain and active is None and self._can_mark(ect) is None
+        if not is_plain or not self._backlogs.has_room_for(now_ns[0], len(now_ns), self._columns.least_limit):
+            one_by_one = [
+                self.enqueue(
+                    now_ns[packet],
+                    length_bytes if isinstance(length_bytes, int) else length_bytes[packet],
+                    active=None if active is None else active[packet],
+                    ect=ect if isinstance(ect, bool) else ect[packet],
+                )
+                for packet in range(len(now_ns))
+            ]
+            return Fates.stacked(one_by_one)
+        fates = self._plain.enqueue(now_ns if now_ns.ndim > 1 else now_ns[:, np.newaxis], length_bytes)
+        for leave_ns in fates.original.leave_ns:
+            self._backlogs.add(leave_ns)
+        return fates
 
     def enqueue(
         self,
@@ -289,6 +292,7 @@ class LinkModels:
             return
         self._losses.settle()
         self._queues.settle()
+        self._plain = PlainBatch(columns, self._block, self._queues)
         self._any_ecn = bool(columns.ecn.any())
         self._any_duplicates = bool(columns.duplicates.any())
         self._any_corrupts = bool(columns.corrupts.any())

@@ -92,6 +92,42 @@ class LinkQueues:
             marked=self._only(marked, who),
         )
 
+    def queue_plain(
+        self,
+        now_ns: Numbers,
+        length_bytes: int | Numbers,
+        delay_draws: NDArray[np.uint32],
+        who: Bools,
+    ) -> tuple[Numbers, Numbers]:
+        """Queue several packets of each link, without reordering; return their delays and when they leave.
+
+        Args:
+            now_ns: The clock, ``[packets, links]`` or ``[packets, 1]``.
+            length_bytes: One length, or ``[packets, links]``.
+            delay_draws: What decides each delay, ``[packets, links]``.
+            who: Which packets are there at all, ``[packets, links]``.
+        """
+        delay_ns = self._delays.of(delay_draws)
+        due_ns = np.where(who, now_ns + delay_ns, _NEVER)
+        if self._any_rate:
+            self._serve(now_ns, length_bytes, due_ns, who)
+        else:
+            self._last_due_ns = np.maximum(self._last_due_ns, due_ns.max(axis=0))
+        if self._columns.may_be_early:
+            due_ns = np.where(who, np.maximum(due_ns, now_ns), _NEVER)
+        return delay_ns, due_ns
+
+    def _serve(self, now_ns: Numbers, length_bytes: int | Numbers, due_ns: Numbers, who: Bools) -> None:
+        """Let packets wait for those before them and take their time on the wire; ``due_ns`` is written."""
+        has_rate, may_be_early = self._columns.has_rate, self._columns.may_be_early
+        for packet, due in enumerate(due_ns):
+            if may_be_early:
+                self.forget_what_left(now_ns[packet], None)
+            length = length_bytes if isinstance(length_bytes, int) else length_bytes[packet]
+            served_ns = np.maximum(due, self._last_due_ns) + self._wire_times.of(length)
+            np.copyto(due, served_ns, where=who[packet] if self._all_rate else who[packet] & has_rate)
+            self._last_due_ns = np.maximum(self._last_due_ns, due)
+
     def _only(self, what: Bools | None, who: Mask) -> Bools:
         if what is None:
             return self._none

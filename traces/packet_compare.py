@@ -74,7 +74,7 @@ def _number(records: Iterable[PacketRecord]) -> dict[tuple[str, Direction], list
     packets: dict[tuple[str, Direction], list[list[PacketRecord]]] = defaultdict(list)
     for record in records:
         sent = packets[record.link, record.direction]
-        if sent and record.fate == "duplicate":
+        if sent and record.is_further_copy:
             sent[-1].append(record)
         else:
             sent.append([record])

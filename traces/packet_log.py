@@ -27,9 +27,9 @@ from netlab.traces.seed import DIRECTIONS, Direction
 
 __all__ = ["Arrival", "PacketFate", "PacketLog", "PacketRecord", "record_packet"]
 
-PacketFate = Literal["delivered", "marked", "corrupted", "duplicate", "lost", "pending"]
-"""``marked``: delivered with congestion noted in its header; ``duplicate``: a second copy; ``pending``: on its way
-when the log ended, or lost, which nobody can tell."""
+PacketFate = Literal["delivered", "marked", "corrupted", "lost", "pending", "duplicate", "duplicate-corrupted"]
+"""``marked``: delivered with congestion noted in its header; ``pending``: on its way when the log ended, or lost,
+nobody can tell; ``duplicate`` and ``duplicate-corrupted``: a further copy of the packet of the line above."""
 
 FORMAT = "netlab packets 1"
 MAX_LOG_BYTES = 1 << 30
@@ -60,6 +60,11 @@ class PacketRecord(Struct, frozen=True, gc=False, order=True):
     delivered_ns: int | None
 
     @property
+    def is_further_copy(self) -> bool:
+        """Whether it is no packet of its own, but a further copy of the one before it."""
+        return self.fate.startswith("duplicate")
+
+    @property
     def delay_ns(self) -> int | None:
         """How long it was on the link; None for a packet that did not arrive."""
         return None if self.delivered_ns is None else self.delivered_ns - self.sent_ns
@@ -82,7 +87,10 @@ class Arrival(NamedTuple):
 def record_packet(
     sent_ns: int, link: str, direction: Direction, length_bytes: int, arrivals: Iterable[Arrival]
 ) -> list[PacketRecord]:
-    """Return the records of one packet whose copies are all known: the first to arrive is the packet itself.
+    """Return the records of one packet whose copies are all known.
+
+    The packet itself is the first whole copy to arrive, and a corrupted one only where no other is left: not
+    even copies that arrive at one moment then leave it open which is which.
 
     Args:
         sent_ns: When it entered the link, from the start of the log.
@@ -92,12 +100,12 @@ def record_packet(
         arrivals: Its copies, in any order; none for a lost packet.
     """
     records = []
-    for number, arrival in enumerate(sorted(arrivals)):
+    for number, arrival in enumerate(sorted(arrivals, key=lambda one: (one.corrupted, one.delivered_ns))):
         fate: PacketFate = "marked" if arrival.marked else "delivered"
-        if arrival.corrupted:
+        if number:
+            fate = "duplicate-corrupted" if arrival.corrupted else "duplicate"
+        elif arrival.corrupted:
             fate = "corrupted"
-        elif number:
-            fate = "duplicate"
         records.append(PacketRecord(sent_ns, link, direction, length_bytes, fate, arrival.delivered_ns))
     return records or [PacketRecord(sent_ns, link, direction, length_bytes, "lost", None)]
 

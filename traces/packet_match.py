@@ -12,6 +12,9 @@
 A frame is known by digests of its bytes; the bytes themselves are not kept. CRC-32 is linear: the CRCs of two
 frames of one length differ by a number that depends on the differing bits alone, so a table of the numbers of
 all single bits says whether one flipped bit makes one frame the other.
+
+A frame may enter with its UDP or TCP checksum left to be filled in by a device that is not there; netem fills
+it in before it flips a bit. So the CRC is taken as it is, without the one and without the other checksum.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ _IPV4 = b"\x08\x00"
 _TRAFFIC_CLASS = _ETHERNET_BYTES + 1
 _IP_CHECKSUM = _ETHERNET_BYTES + 10
 _IP_HEADER_BYTES = 20
+_UDP_CHECKSUM = _ETHERNET_BYTES + _IP_HEADER_BYTES + 6
+_TCP_CHECKSUM = _ETHERNET_BYTES + _IP_HEADER_BYTES + 16
 _ECN_BITS = 0b11
 _POLYNOMIAL = 0xEDB88320
 """CRC-32's, as zlib has it: bits in reverse."""
@@ -47,14 +52,14 @@ class Frame(Struct, frozen=True, gc=False):
         seen_ns: When.
         length_bytes: Its length, Ethernet header included.
         digest: Of all its bytes.
-        crc: CRC-32 of all its bytes.
+        crcs: CRC-32 of all its bytes; with a UDP checksum's place as zeros; with a TCP checksum's.
         unmarked: Digest of an IPv4 packet without its congestion mark; empty where it can bear none.
     """
 
     seen_ns: int
     length_bytes: int
     digest: bytes
-    crc: int
+    crcs: tuple[int, int, int]
     unmarked: bytes = b""
 
 
@@ -82,7 +87,16 @@ def look_at(seen_ns: int, data: bytes) -> Frame:
         plain[_TRAFFIC_CLASS] &= ~_ECN_BITS & 0xFF
         plain[_IP_CHECKSUM : _IP_CHECKSUM + 2] = b"\0\0"
         unmarked = _digest(plain)
-    return Frame(seen_ns, len(data), _digest(data), zlib.crc32(data), unmarked)
+    crcs = (zlib.crc32(data), _crc_without(data, _UDP_CHECKSUM), _crc_without(data, _TCP_CHECKSUM))
+    return Frame(seen_ns, len(data), _digest(data), crcs, unmarked)
+
+
+def _crc_without(data: bytes, checksum: int) -> int:
+    """Return the CRC of a frame with the two bytes of a checksum as zeros, where it reaches that far."""
+    if len(data) < checksum + 2:
+        return zlib.crc32(data)
+    start = zlib.crc32(b"\0\0", zlib.crc32(data[:checksum]))
+    return zlib.crc32(memoryview(data)[checksum + 2 :], start)
 
 
 def match_frames(
@@ -161,8 +175,11 @@ class _Matching:
         if frame.length_bytes not in self._of_length or frame.digest in self._same:
             return []
         deltas = _single_bits(frame.length_bytes)
-        same_length = self._of_length[frame.length_bytes]
-        return [position for position in same_length if self._entered[position].crc ^ frame.crc in deltas]
+        return [
+            position
+            for position in self._of_length[frame.length_bytes]
+            if any(a ^ b in deltas for a, b in zip(self._entered[position].crcs, frame.crcs, strict=True))
+        ]
 
 
 class _Alike:
@@ -177,9 +194,12 @@ class _Alike:
 
 @functools.lru_cache(maxsize=64)
 def _single_bits(length_bytes: int) -> frozenset[int]:
-    """Return what a single flipped bit makes of the CRC of a frame of this length, for each bit."""
+    """Return what a single flipped bit makes of the CRC of a frame of this length, for each bit and for none.
+
+    None: the flipped bit is in the checksum that the CRC leaves out.
+    """
     # A register of CRC-32 after one flipped bit and n further zero bits, which is all that linearity leaves.
-    deltas = []
+    deltas = [0]
     register = 0
     for _ in range(8 * length_bytes):
         register = (register >> 1) ^ (_POLYNOMIAL if register & 1 else 0) if register else _POLYNOMIAL

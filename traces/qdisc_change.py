@@ -97,6 +97,16 @@ class QdiscChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     slot_table: Table | UnsetType = UNSET
     seed: U64 | UnsetType = UNSET
 
+    @property
+    def restarted_draws(self) -> tuple[str, ...]:
+        """The kinds of draws that forget the draw before them: those whose correlation the message carries."""
+        kinds: tuple[str, ...] = () if self.correlations is UNSET else ("delay", "loss", "duplicate")
+        if self.reorder is not UNSET:
+            kinds += ("reorder",)
+        if self.corrupt is not UNSET:
+            kinds += ("corrupt",)
+        return kinds
+
     @classmethod
     def in_full(cls, state: QdiscState) -> QdiscChange:
         """Return the message that applies a state in full: every attribute, zero as zero.

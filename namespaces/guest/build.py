@@ -42,8 +42,8 @@ from netlab.namespaces.guest.toolchain import check_toolchain
 
 __all__ = ["FAILED_LOG_NAME", "Progress", "build_guest_kernel", "current_build"]
 
-NEEDED_BYTES = 2560 << 20
-"""Of a build at its largest, the unpacked source with all that is made of it, and some to spare."""
+NEEDED_BYTES = 1280 << 20
+"""Of a build at its largest, the source and all that is made of it, and half as much again."""
 
 FAILED_LOG_NAME = "build-failed.log"
 

@@ -43,7 +43,8 @@ PACKAGE = "linux-source"
 # Two thirds of a tree that no guest is made of: written to disk and removed again for nothing. Kconfig reads the
 # Kconfig files of all of it, so those stay, and the headers in include/ as well.
 _LEFT_OUT = (
-    "*/arch/[!ux]*/*",  # neither um nor x86
+    "*/arch/[!ux]*/*.[chS]",  # neither um nor x86
+    "*/arch/[!ux]*/*.dts*",
     "*/drivers/gpu/*.[ch]",
     "*/drivers/media/*.[ch]",
     "*/drivers/net/ethernet/*.[ch]",
@@ -250,9 +251,9 @@ def _unpack_tarball(path: Path, staging: Path) -> Path:
     folder = staging / "source"
     folder.mkdir()
     # One level is left out (linux-7.2/); tar itself refuses names that lead out of the folder.
-    _run(
-        ["tar", "-xf", str(path), "-C", str(folder), "--strip-components=1", "--no-same-owner"], staging, path.name
-    )
+    options = ["-C", str(folder), "--strip-components=1", "--no-same-owner"]
+    options += [f"--exclude={pattern}" for pattern in _LEFT_OUT]
+    _run(["tar", *options, "-xf", str(path)], staging, path.name)
     return folder
 
 

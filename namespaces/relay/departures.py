@@ -21,6 +21,8 @@ __all__ = ["MAX_HELD_BYTES", "Departures", "Receiver"]
 MAX_HELD_BYTES = 1 << 28
 """What all frames in flight may take together, whatever the limits of the links say."""
 
+# A frame's place in the heap, beside its own bytes.
+_PLACE_BYTES = 256
 # How many frames leave before the loop looks at what has come.
 _SENT_AT_ONCE = 32
 
@@ -52,8 +54,13 @@ class Departures:
             label: What the packet log calls its fate.
         """
         self._arrivals += 1
-        self.held_bytes += len(frame)
+        self.held_bytes += len(frame) + _PLACE_BYTES
         heapq.heappush(self._heap, (leave_ns, self._arrivals, receiver, frame, sent_ns, label))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more may be held."""
+        return self.held_bytes >= MAX_HELD_BYTES
 
     def next_ns(self) -> int:
         """Return when the next frame leaves; 0 where none is held."""
@@ -67,7 +74,7 @@ class Departures:
             if not heap or heap[0][0] > now_ns:
                 return
             leave_ns, _, receiver, frame, sent_ns, label = heapq.heappop(heap)
-            self.held_bytes -= len(frame)
+            self.held_bytes -= len(frame) + _PLACE_BYTES
             receiver.deliver(frame, leave_ns, sent_ns, label)
             now_ns = time.monotonic_ns()
 
@@ -80,4 +87,4 @@ class Departures:
         """Drop every frame on its way to one of these."""
         self._heap = [entry for entry in self._heap if entry[2] not in receivers]
         heapq.heapify(self._heap)
-        self.held_bytes = sum(len(entry[3]) for entry in self._heap)
+        self.held_bytes = sum(len(entry[3]) + _PLACE_BYTES for entry in self._heap)

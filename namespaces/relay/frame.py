@@ -11,6 +11,7 @@ to deliver meanwhile.
 from __future__ import annotations
 
 import array
+import contextlib
 import os
 import socket
 import struct
@@ -45,7 +46,13 @@ def send_frame(link: socket.socket, body: bytes, descriptors: Sequence[int] = ()
     whole = _LENGTH.pack(len(body)) + body
     sent = link.sendmsg([whole], ancillary)
     if sent < len(whole):
-        link.sendall(memoryview(whole)[sent:])
+        try:
+            link.sendall(memoryview(whole)[sent:])
+        except BaseException:
+            # Half a frame, by an interrupt: what follows could not be told from its rest.
+            with contextlib.suppress(OSError):
+                link.shutdown(socket.SHUT_RDWR)
+            raise
 
 
 class FrameReader:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 
-from netlab.namespaces.relay.departures import MAX_HELD_BYTES, Departures, Receiver
+from netlab.namespaces.relay.departures import Departures, Receiver
 from netlab.namespaces.relay.frame_edit import flip_bit, is_ecn_capable, mark_congestion
 from netlab.namespaces.relay.lane_counts import LaneCounts
 from netlab.namespaces.relay.medium_queue import MediumQueue, make_model
@@ -142,6 +142,9 @@ class Lane:
         self._received += 1
         if self._medium is None:
             self.admit(frame, now_ns, now_ns)
+        elif self._departures.is_full:
+            self._no_room += 1
+            self.log.note_lost(self, now_ns, len(frame))
         elif not self._medium.enter(frame, now_ns, self._way_in):
             self._over_limit += 1
             self.log.note_lost(self, now_ns, len(frame))
@@ -158,7 +161,7 @@ class Lane:
             self._lost += fate.lost
             self.log.note_lost(self, sent_ns, len(frame))
             return
-        if self._departures.held_bytes > MAX_HELD_BYTES:
+        if self._departures.is_full:
             self._no_room += 1
             self.log.note_lost(self, sent_ns, len(frame))
             return
@@ -168,13 +171,15 @@ class Lane:
 
     def _hold(self, copy: Copy, frame: bytes, sent_ns: int, *, is_first: bool) -> None:
         """Keep one copy until it leaves; what goes to the head of the queue leaves at once."""
-        label = "delivered" if is_first else "duplicate"
+        label = "marked" if copy.marked else "delivered"
         if copy.marked:
-            frame, label = mark_congestion(frame), "marked"
+            frame = mark_congestion(frame)
             self._marked += 1
         if copy.corrupted:
             frame, label = flip_bit(frame), "corrupted"
             self._corrupted += 1
+        if not is_first:
+            label = "duplicate-corrupted" if copy.corrupted else "duplicate"
         if copy.head:
             self._write(frame, copy.leave_ns, sent_ns, label)
             return
@@ -210,6 +215,6 @@ class _WayIn:
         self._lane.admit(frame, time.monotonic_ns(), sent_ns)
 
 
-def _leaves(copy: Copy) -> tuple[bool, int]:
-    """Return the order in which copies of one packet arrive."""
-    return not copy.head, copy.leave_ns
+def _leaves(copy: Copy) -> tuple[bool, bool, int]:
+    """Return the order in which copies of one packet count: whole ones first, then as they arrive."""
+    return copy.corrupted, not copy.head, copy.leave_ns

@@ -65,7 +65,7 @@ class TapPort:
         os.write(self._fd, frame)
 
     def close(self) -> None:
-        """Close the TAP; unless somebody else holds it, its interface vanishes."""
+        """Close the TAP; without its namespace to keep it, its interface vanishes."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)

@@ -7,11 +7,12 @@
                <-------- reply ---------
       thread <-- stderr, exit status ---
 
-Closing it ends the process, and with it every TAP.
+Closing it ends the process; nothing passes any more.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -25,7 +26,7 @@ import msgspec
 
 from netlab.errors import KernelError, LabError
 from netlab.namespaces.relay.frame import FrameReader, RelayFrameError, send_frame
-from netlab.namespaces.relay.requests import Go, Reply, Request
+from netlab.namespaces.relay.requests import Asked, Go, Reply, Request
 
 __all__ = ["RelayProcess"]
 
@@ -56,6 +57,7 @@ class RelayProcess:
         self._socket, self._far_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._reader = FrameReader(self._socket)
         self._lock = threading.Lock()
+        self._asked = 0
         self._words = b""
         self._exit_code: int | None = None
         self._closing = False
@@ -99,8 +101,9 @@ class RelayProcess:
             KernelError: It refuses; its words say why.
             LabError: It is dead.
         """
-        body = msgspec.msgpack.encode(request)
         with self._lock:
+            self._asked += 1
+            body = msgspec.msgpack.encode(Asked(self._asked, request))
             try:
                 send_frame(self._socket, body, descriptors)
             except RelayFrameError as error:
@@ -108,6 +111,8 @@ class RelayProcess:
             except OSError as error:
                 raise self._obituary() from error
             reply = self._receive()
+            while reply.number != self._asked:  # of a question that was interrupted
+                reply = self._receive()
         if reply.problem:
             raise KernelError(f"have {self.label} do what was asked", 0, reply.problem)
         return reply
@@ -122,16 +127,20 @@ class RelayProcess:
             raise self._obituary()
 
     def close(self) -> None:
-        """End it and wait for its end; its TAPs vanish.
+        """End it and wait for its end.
 
         Raises:
             LabError: Not even SIGKILL ended it.
             BaseException: What kept it from being started.
         """
         self._closing = True
-        self._socket.close()
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # for forked copies of us, too, which hold it open
         if self._thread.ident is not None:
+            self._thread.join(_END_TIMEOUT_S)
+            self._kill()
             self._thread.join()
+        self._socket.close()
         self._far_socket.close()
         self._reader.close()
         surprise, self._surprise = self._surprise, None
@@ -146,11 +155,17 @@ class RelayProcess:
                     raise self._obituary()
             return msgspec.msgpack.decode(frame, type=Reply)
         except TimeoutError as error:
-            raise LabError(f"{self.label} (process {self.pid}) does not answer") from error
+            self._kill()
+            raise LabError(f"{self.label} (process {self.pid}) did not answer and was ended") from error
         except OSError as error:
             raise self._obituary() from error
         except (RelayFrameError, msgspec.MsgspecError) as error:
             raise LabError(f"{self.label} speaks nonsense: {error}") from error
+
+    def _kill(self) -> None:
+        """End it by force, unless it has ended."""
+        if self._process is not None and not self._ended.is_set():
+            self._process.kill()
 
     def _obituary(self) -> LabError:
         if self._closing:

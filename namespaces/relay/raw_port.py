@@ -13,6 +13,7 @@ Source: packet(7), ``include/uapi/linux/if_packet.h``, ``virtio_net.h``.
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import struct
 
@@ -99,7 +100,12 @@ class RawPort:
             OSError: The interface is gone.
         """
         while True:
-            data, ancillary, flags, address = self._socket.recvmsg(self._read_bytes, self._auxiliary_bytes)
+            try:
+                data, ancillary, flags, address = self._socket.recvmsg(self._read_bytes, self._auxiliary_bytes)
+            except OSError as error:
+                if error.errno == errno.ENETDOWN:  # told once; it may come up again
+                    raise BlockingIOError from error
+                raise
             if address[_KIND_IN_ADDRESS] != _OUTGOING:
                 break
         header_flags, super_kind, _, _, start, offset = _VIRTIO.unpack_from(data)

@@ -7,12 +7,13 @@
     eth0 = TAP <--write-- Lane back: LinkModel, timers <--read----- TAP = eth0
 
 A frame that one host sends the other receives as it was, MAC addresses and TTL included. The TAPs take no
-segmentation offload, so each draw of the model decides over one packet. The relay holds their descriptors:
-however it ends, they vanish, and it ends with its lab.
+segmentation offload, so each draw of the model decides over one packet. The TAPs live in the hosts' namespaces
+and go with them; the relay ends with its lab, however that ends.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 
@@ -20,13 +21,14 @@ from netlab.errors import LabError
 from netlab.namespaces.change import Change, Refusals
 from netlab.namespaces.link_plan import LinkPlan
 from netlab.namespaces.medium_plan import MediumPlan
+from netlab.namespaces.node import Node
 from netlab.namespaces.relay.changes import change_relayed
 from netlab.namespaces.relay.direction import RelayDirection
 from netlab.namespaces.relay.port import HEADER_BYTES
 from netlab.namespaces.relay.process import RelayProcess
 from netlab.namespaces.relay.recorder import RelayRecorder
 from netlab.namespaces.relay.requests import AddLink, Join, Place, PortKind, Remove
-from netlab.namespaces.relay.tap import configure_tap, open_tap, require_tun
+from netlab.namespaces.relay.tap import configure_tap, leave_to_namespace, open_tap, require_tun
 from netlab.namespaces.wire import Span
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.seed import Direction
@@ -45,6 +47,7 @@ class RelayWire:
 
     def __init__(self, relay: RelayProcess) -> None:
         self.relay = relay
+        self._ends: dict[int, tuple[Node, Node]] = {}
 
     @classmethod
     def make(cls, name: str) -> RelayWire:
@@ -96,6 +99,9 @@ class RelayWire:
                 held.append(host.namespace.call(lambda end=end: open_tap(end.interface, end.index)))  # type: ignore[misc]
                 configure_tap(host.routes, end.interface, span.mtu, end.mac)
                 host.routes.set_up(end.index)
+            for fd in held:
+                leave_to_namespace(fd)
+            self._ends[plan.number] = span.ends
             name = f"{span.ends[0].name}-{span.ends[1].name}"
             medium = None if span.medium is None else span.medium.number
             kinds: tuple[PortKind, PortKind] = ("tap", "tap")
@@ -131,13 +137,18 @@ class RelayWire:
             self.relay.ask(Join(span.plan.number))
 
     def take_away(self, plans: Sequence[LinkPlan]) -> None:
-        """Remove what there is of links: their interfaces and the packets in flight."""
-        try:
-            for plan in plans:
+        """Remove what there is of links: their interfaces and the packets in flight.
+
+        Raises:
+            KernelError: An interface cannot be deleted.
+        """
+        for plan in plans:
+            with contextlib.suppress(LabError):  # dead: it lets go of all TAPs
                 self.relay.ask(Remove(plan.number))
-        except LabError:
-            if not self.relay.is_dead:  # with it every TAP has vanished
-                raise
+            nodes = self._ends.pop(plan.number, None)
+            if nodes is not None:
+                for end, host in zip((plan.first, plan.second), nodes, strict=True):
+                    host.routes.delete_link(end.index)
 
     def change_together(self, changes: Sequence[Change]) -> Refusals:
         """Put several directions in new states between two packets, in one message to the relay.

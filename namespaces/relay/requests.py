@@ -18,6 +18,7 @@ from netlab.namespaces.relay.plain_state import PlainState
 
 __all__ = [
     "AddLink",
+    "Asked",
     "Change",
     "Count",
     "Go",
@@ -77,7 +78,7 @@ class Join(Struct, frozen=True, tag=True):
 
 
 class Remove(Struct, frozen=True, tag=True):
-    """Close the ports of a link, with all packets in flight; TAPs vanish."""
+    """Close the ports of a link, with all packets in flight."""
 
     number: int
 
@@ -122,10 +123,18 @@ class Record(Struct, frozen=True, tag=True, kw_only=True):
 Request = Go | AddLink | Join | Remove | Change | Read | Count | Record
 
 
+class Asked(Struct, frozen=True):
+    """A request and its number: a reply that nobody waits for any more, after an interrupt, is told by it."""
+
+    number: int
+    request: Request
+
+
 class Reply(Struct, frozen=True, kw_only=True):
     """What became of one request.
 
     Attributes:
+        number: Of the request; 0 for the first reply of all.
         problem: Why it was refused; empty where it was done.
         problems: The same for each put of a ``Change``, in its order.
         state: What ``Read`` asked for; None for a direction without impairment.
@@ -133,6 +142,7 @@ class Reply(Struct, frozen=True, kw_only=True):
         priority: First reply of all: the place among processes that the relay was given.
     """
 
+    number: int = 0
     problem: str = ""
     problems: tuple[str, ...] = ()
     state: PlainState | None = None

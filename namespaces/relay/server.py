@@ -3,7 +3,7 @@
 ::
 
     lab --Request--> RelayServer --lanes--> RelayLoop
-        <--Reply---      `- end of file: the lab is gone, so are we; the TAPs vanish with us
+        <--Reply---      `- end of file: the lab is gone, so are we
 
 Two lines of defence against a lab that dies: end of file on the socket, and the parent-death signal for the
 case that a forked copy of the lab's process holds the socket open. Its race (the lab ended before we asked for
@@ -67,7 +67,7 @@ class RelayServer:
     def __init__(self, link: socket.socket) -> None:
         self._socket = link
         self._reader = FrameReader(link)
-        self._decoder = msgspec.msgpack.Decoder(requests.Request)
+        self._decoder = msgspec.msgpack.Decoder(requests.Asked)
         self._loop = RelayLoop()
         self._links: dict[int, _RelayedLink] = {}
         self._media: dict[int, MediumQueue] = {}
@@ -97,7 +97,9 @@ class RelayServer:
             self._loop.stop()
             return
         while (frame := self._reader.next_frame()) is not None:
-            self._reply(self._obey(self._decoder.decode(frame)))
+            asked = self._decoder.decode(frame)
+            reply = self._obey(asked.request)
+            self._reply(msgspec.structs.replace(reply, number=asked.number))
 
     def _reply(self, reply: Reply) -> None:
         try:
@@ -134,10 +136,15 @@ class RelayServer:
                 return Reply()
 
     def _add(self, request: requests.AddLink) -> Reply:
-        medium = None if request.medium is None else self._media[request.medium]
+        # First of all: descriptors of a refused request must not be taken for the next one's.
         first, second = (
             _PORTS[kind](self._reader.descriptors.popleft(), request.frame_bytes) for kind in request.kinds
         )
+        if request.medium is not None and request.medium not in self._media:
+            first.close()
+            second.close()
+            return Reply(problem=f"the relay has no medium {request.medium}")
+        medium = None if request.medium is None else self._media[request.medium]
         link = self._links[request.number] = _RelayedLink(request, (first, second), self._loop, medium)
         self._tell_log(link)
         return Reply()

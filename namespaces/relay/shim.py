@@ -86,9 +86,12 @@ class Shim:
         """Do nothing as long as frames can pass.
 
         Raises:
+            KernelError: One of the interfaces is gone.
             LabError: The relay has died.
         """
         self.relay.check()
+        for port in self.ports:
+            self._routes.link_index(port.name)
 
     def close(self) -> None:
         """End the relay; TAPs vanish, offloads are as they were before.

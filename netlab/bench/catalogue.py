@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from msgspec import Struct
 
 from netlab.bench.figure import Figure
+from netlab.errors import SpecError
 
-__all__ = ["CATALOGUE", "Entry", "measure", "not_measured"]
+__all__ = ["CATALOGUE", "Entry", "measure", "not_measured", "require_virtual_time"]
 
 Say = Callable[[str], None]
 
@@ -21,11 +22,16 @@ class Entry(Struct, frozen=True, kw_only=True):
         about: What it compares, in a line.
         where: ``module:function`` within ``netlab.bench``; the function takes ``say`` and returns a Figure.
         needs_netem: True when it must run on a kernel with netem (the guest's where the host has none).
+        virtual_time: True when it may be measured in virtual time: what a link delivers, how a policy does. Not
+            so what netlab itself takes: there computing is free, and a speed would be a fiction.
+        starts_guests: True when it starts guests itself, and is measured from outside whatever is asked.
     """
 
     about: str
     where: str
     needs_netem: bool = False
+    virtual_time: bool = False
+    starts_guests: bool = False
 
 
 CATALOGUE: dict[str, Entry] = {
@@ -38,6 +44,10 @@ CATALOGUE: dict[str, Entry] = {
     "lab-vs-iproute": Entry(
         about="a two-host lab up and down against the same by ip and tc", where="lab_cost:lab_vs_iproute"
     ),
+    "lab-1000": Entry(
+        about="a star of 1,001 hosts up and down, and a link of it against one of a star of 10",
+        where="lab_scale:lab_1000",
+    ),
     "rtt-vs-socket": Entry(
         about="observation -> action round trip against a bare socket ping-pong",
         where="round_trip:rtt_vs_socket",
@@ -47,14 +57,40 @@ CATALOGUE: dict[str, Entry] = {
     "relay-error": Entry(
         about="a relay's delays and losses against what its model asked for", where="relay_error:relay_error"
     ),
+    "model-speed": Entry(
+        about="LinkModel, wifi-normal: one link, and 1,000 links at once", where="model_speed:model_speed"
+    ),
     "guest-boot": Entry(about="netlab guest run -- true", where="commands:guest_boot"),
     "help-time": Entry(about="netlab --help against python -c pass", where="commands:help_time"),
     "protocol": Entry(
         about="CartPole over wifi-degraded: newest observation, and scheduled with prediction",
         where="protocol:protocol",
         needs_netem=True,
+        virtual_time=True,
+    ),
+    "virtual-time": Entry(
+        about="a minute of CartPole in the guest with time travel: guest seconds a second, two runs compared",
+        where="virtual_time:virtual_time",
+        virtual_time=True,
+        starts_guests=True,
     ),
 }
+
+
+def require_virtual_time(names: Sequence[str]) -> None:
+    """Refuse figures that mean nothing in virtual time.
+
+    Raises:
+        SpecError: Names the first of them and why, or that none is named.
+    """
+    able = ", ".join(name for name, entry in CATALOGUE.items() if entry.virtual_time)
+    hint = f"in virtual time there are: {able}"
+    if not names:
+        raise SpecError("name the figures", key="bench --virtual-time", hint=hint)
+    for name in names:
+        if not CATALOGUE[name].virtual_time:
+            why = "it is about netlab's own speed, and in virtual time computing is free"
+            raise SpecError(f"{name} is measured in real time alone: {why}", key="bench --virtual-time", hint=hint)
 
 
 def measure(name: str, say: Say) -> Figure:

@@ -2,17 +2,22 @@
 
 ::
 
-    wall clock --| netlab guest run --virtual-time -- cartpole_lab --> result.json, ticks.jsonl |-- twice, compared
+    netlab guest run --virtual-time -- cartpole_lab --> result.json, ticks.jsonl    twice, compared
+                                            | "12.3" at the first tick, "72.3" after the last: the guest's clock
+    wall clock -----------------------------^ when these lines arrive
+
+The start of the kernel and of three interpreters is no part of the ratio; it stands beside it.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -32,6 +37,7 @@ EPISODES = 6
 LEAST_GUEST_S = 60.0
 """Six episodes of 500 ticks at 50 Hz."""
 
+RUNS = 2
 MAX_OUTPUT_BYTES = 4096
 
 
@@ -43,7 +49,8 @@ class _TimedRun:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.wall_s: list[float] = []
+        self.whole_s: list[float] = []
+        self.ticking_s: list[float] = []
         self._command = [
             sys.executable, "-P", "-m", "netlab", "guest", "run", "--virtual-time", "--",
             sys.executable, "-P", "-m", cartpole_lab.__name__, str(folder), NETWORK, str(EPISODES),
@@ -52,11 +59,18 @@ class _TimedRun:
 
     def __call__(self, stdin: int | None, stdout: int) -> int:
         begin_s = time.perf_counter()
-        done = subprocess.run(
-            self._command, stdin=subprocess.DEVNULL, stdout=stdout, cwd=self._folder, check=False
-        )
-        self.wall_s.append(time.perf_counter() - begin_s)
-        return done.returncode
+        arrivals_s = []
+        with subprocess.Popen(
+            self._command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=self._folder
+        ) as process:
+            assert process.stdout is not None  # a pipe was asked for
+            while line := process.stdout.readline(MAX_OUTPUT_BYTES):
+                arrivals_s.append(time.perf_counter())
+                os.write(stdout, line)
+        self.whole_s.append(time.perf_counter() - begin_s)
+        if len(arrivals_s) > 1:
+            self.ticking_s.append(arrivals_s[1] - arrivals_s[0])
+        return process.returncode
 
 
 def virtual_time(say: Callable[[str], None]) -> Figure:
@@ -72,30 +86,33 @@ def virtual_time(say: Callable[[str], None]) -> Figure:
         files = [folder / file for file in (cartpole_lab.RESULT_NAME, cartpole_lab.TICKS_NAME)]
         timed = _TimedRun(folder)
         status = CheckedRun(timed, files, told.append).run(None, printed.fileno())
-        if status and not told:
+        if len(timed.ticking_s) < RUNS:
             raise LabError("the lab of the virtual-time bench failed", status)
         printed.seek(0)
-        guest_s = float(printed.read(MAX_OUTPUT_BYTES))
+        first_s, last_s = (float(line) for line in printed.read(MAX_OUTPUT_BYTES).split()[:2])
         result = msgspec.json.decode(files[0].read_bytes(), type=RunResult)
         ticks_bytes = files[1].stat().st_size
     say(told[-1])
-    return _figure(guest_s, timed.wall_s, result, ticks_bytes, is_identical=status == 0, told=told[-1])
+    return _figure(last_s - first_s, timed, result, ticks_bytes, "" if status == 0 else told[-1])
 
 
-def _figure(
-    guest_s: float, wall_s: list[float], result: RunResult, ticks_bytes: int, *, is_identical: bool, told: str
-) -> Figure:
-    rates = [guest_s / wall for wall in wall_s]
+def _figure(guest_s: float, timed: _TimedRun, result: RunResult, ticks_bytes: int, difference: str) -> Figure:
+    rates = [guest_s / wall_s for wall_s in timed.ticking_s]
     value = statistics.median(rates)
-    verdict = f"both runs identical (result, {ticks_bytes} bytes of tick log)" if is_identical else told
+    verdict = difference or f"both runs identical (result, {ticks_bytes} bytes of tick log)"
     return Figure(
         name=NAME,
         value=value,
         unit="guest seconds a second",
         target=f"at least {TARGET:g}, both runs identical",
-        holds=value >= TARGET and is_identical and guest_s >= LEAST_GUEST_S,
+        holds=value >= TARGET and not difference and guest_s >= LEAST_GUEST_S,
         n=len(rates),
-        spread=f"{min(rates):.0f}..{max(rates):.0f}; {min(wall_s):.2f}..{max(wall_s):.2f} s for {guest_s:.3f}",
-        note=f"start of kernel and programs included; {NETWORK}, mean return {result.return_mean:g}, "
+        spread=f"{min(rates):.0f}..{max(rates):.0f}; {guest_s:.3f} s in {_range(timed.ticking_s)} s",
+        note=f"{_range(timed.whole_s)} s with the start of kernel and programs, which is no part of the ratio; "
+        f"{NETWORK}, mean return {result.return_mean:g}, "
         f"{result.counters.ticks} ticks; kernel {result.machine.get('guest')}; {verdict}",
     )
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{min(values):.2f}..{max(values):.2f}"

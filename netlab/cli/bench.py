@@ -5,31 +5,51 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from netlab.cli.command import NetlabCommand, echo_error, echo_json
-from netlab.errors import NetlabError
+from netlab.errors import NetlabError, SpecError
 
 __all__ = ["bench"]
 
 
-@click.command(cls=NetlabCommand)
+class BenchCommand(NetlabCommand):
+    """Measures figures, of which some refuse virtual time and all choose their links themselves."""
+
+    def _invoke_on_engine(self, ctx: click.Context) -> Any:
+        if ctx.meta["netlab.engine"] == "relay":
+            hint = "netlab bench relay-error measures a relay"
+            raise SpecError("each figure says itself what carries its packets", key="bench --on relay", hint=hint)
+        names = ctx.params["names"]
+        if ctx.meta["netlab.virtual_time"] and not ctx.params["list_only"]:
+            from netlab.bench.catalogue import CATALOGUE, require_virtual_time
+
+            _require_known(names)
+            require_virtual_time(names)
+            if all(CATALOGUE[name].starts_guests for name in names):
+                return click.Command.invoke(self, ctx)
+        return super()._invoke_on_engine(ctx)
+
+
+@click.command(cls=BenchCommand)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--list", "list_only", is_flag=True, help="List the figures and leave.")
 @click.pass_context
 def bench(ctx: click.Context, names: tuple[str, ...], as_json: bool, list_only: bool) -> None:
-    """Measure netlab's figures: each a ratio or a count within one run, in real time.
+    """Measure netlab's figures: each a ratio or a count within one run, in real time unless asked otherwise.
 
-    A figure that needs netem is measured in the guest kernel where this one has none. Exit status 1 when a
-    target is missed.
+    A figure that needs netem is measured in the guest kernel where this one has none. In virtual time only
+    figures that are not about netlab's own speed are measured. Exit status 1 when a target is missed.
 
     \b
     Example:
       netlab bench
       netlab bench help-time guest-boot --json
+      netlab bench protocol --virtual-time
     """  # noqa: D301
     from netlab.bench.catalogue import CATALOGUE
     from netlab.machine import machine
@@ -41,15 +61,21 @@ def bench(ctx: click.Context, names: tuple[str, ...], as_json: bool, list_only: 
         for name, entry in CATALOGUE.items():
             click.echo(f"{name:16} {entry.about}")
         return
-    unknown = [name for name in names if name not in CATALOGUE]
-    if unknown:
-        raise click.BadParameter(f"no figure {unknown[0]!r}; there are: {', '.join(CATALOGUE)}", param_hint="NAME")
+    _require_known(names)
     figures = [_measure(name) for name in (names or CATALOGUE)]
     if as_json:
         echo_json({"figures": figures, "machine": machine()})
     else:
         _print_figures(figures)
     ctx.exit(0 if all(figure["holds"] for figure in figures) else 1)
+
+
+def _require_known(names: Sequence[str]) -> None:
+    from netlab.bench.catalogue import CATALOGUE
+
+    unknown = [name for name in names if name not in CATALOGUE]
+    if unknown:
+        raise click.BadParameter(f"no figure {unknown[0]!r}; there are: {', '.join(CATALOGUE)}", param_hint="NAME")
 
 
 def _measure(name: str) -> dict[str, Any]:

@@ -123,7 +123,7 @@ class NetlabCommand(click.Command):
 
         wanted = ctx.meta["netlab.engine"]
         if ctx.meta["netlab.virtual_time"]:
-            return virtual_engine(wanted or "")
+            return virtual_engine(wanted or "", makes_labs=self.makes_labs)
         if ctx.meta["netlab.check"]:
             raise SpecError(
                 "two runs are alike in virtual time alone",

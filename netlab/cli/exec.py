@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -26,10 +27,19 @@ class ExecCommand(KernelCommand):
 @click.option(
     "--mtu", type=click.IntRange(68, 65535), default=1500, show_default=True, help="Of the link, in bytes."
 )
+@click.option(
+    "--packets", type=click.Path(path_type=Path, dir_okay=False), help="Write a line a packet there: its fate."
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def exec_(
-    ctx: click.Context, profile: str, peer: str | None, seed: int, mtu: int, command: tuple[str, ...]
+    ctx: click.Context,
+    profile: str,
+    peer: str | None,
+    seed: int,
+    mtu: int,
+    packets: Path | None,
+    command: tuple[str, ...],
 ) -> None:
     """Run COMMAND in a throw-away host behind a link; $NETLAB_PEER is the far end's address.
 
@@ -42,11 +52,15 @@ def exec_(
       netlab exec --profile delay=20ms,loss=1% --peer "python3 -m http.server" -- \\
           sh -c 'curl -s http://$NETLAB_PEER:8000/'
     """  # noqa: D301
+    from netlab.documents import require_writable, write_document
     from netlab.lab_exec import run_exec
     from netlab.traces.presets import parse_preset
 
+    if packets is not None:
+        require_writable("--packets", packets)
     pair = parse_preset(profile)
     for text in pair.warnings():
         click.echo(f"netlab: {text}", err=True)
     wiring = ctx.meta["netlab.chosen"].wiring
-    sys.exit(run_exec(command, pair, peer=peer, seed=seed, mtu=mtu, wiring=wiring))
+    record = None if packets is None else lambda log: write_document(packets, log.encode())
+    sys.exit(run_exec(command, pair, peer=peer, seed=seed, mtu=mtu, wiring=wiring, record=record))

@@ -24,9 +24,9 @@ class _RunCommand(NetlabCommand):
     """It takes its command into the guest, not itself: ``--virtual-time`` and ``--check`` are read by ``run``."""
 
     def _invoke_on_engine(self, ctx: click.Context) -> Any:
-        if ctx.meta["netlab.engine"]:
-            return super()._invoke_on_engine(ctx)
-        return click.Command.invoke(self, ctx)
+        if ctx.meta["netlab.engine"] in (None, "guest"):
+            return click.Command.invoke(self, ctx)
+        return super()._invoke_on_engine(ctx)
 
 
 @click.command(cls=_RunCommand, context_settings={"allow_interspersed_args": False})

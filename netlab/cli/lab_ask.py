@@ -38,7 +38,10 @@ def exec_(name: str, host: str, command: tuple[str, ...]) -> None:
     """  # noqa: D301
     from netlab.lab_holder_exec import run_in_lab
 
-    sys.exit(run_in_lab(name, host, command))
+    words = command[1:] if command[0] == "--" else command
+    if not words:
+        raise click.UsageError("name a command to run in the host")
+    sys.exit(run_in_lab(name, host, words))
 
 
 @click.command("set", cls=StayingLabCommand)

@@ -109,6 +109,9 @@ def _play(ctx: click.Context, lab: LabSpec, spec: Path, seed: int | None) -> Epi
         click.echo(f"netlab: the lab runs {engine.reason}", err=True)
         played = play_in_lab(plan, engine.wiring)
     click.echo(f"netlab: took {time.monotonic() - begin_s:.2f} s", err=True)
+    if "early" in played.packets.header:
+        text = f"{played.packets.header['early']}: they took draws that were meant for others"
+        click.echo(f"netlab: {text}; corners will not agree", err=True)
     return EpisodeReport.of(plan, played)
 
 
@@ -203,17 +206,15 @@ def compare(here: Path, there: Path, as_json: bool) -> None:
 
 
 def _print_difference(difference: EpisodeDifference) -> None:
-    first = (
-        "none differs" if difference.first_tick is None else f"tick {difference.first_tick} is the first to differ"
-    )
-    click.echo(f"ticks   {difference.ticks} compared, {first} ({difference.ticks_differ} do)")
-    acted = "none" if difference.first_action is None else f"tick {difference.first_action}"
-    click.echo(f"actions the first to differ: {acted}")
+    alone = _beyond(difference.only_here, difference.only_there)
+    ticks, actions = _first(difference.first_tick), _first(difference.first_action)
+    click.echo(f"ticks   {difference.ticks} compared, {ticks} ({difference.ticks_differ} do){alone}")
+    click.echo(f"actions {actions}")
     returns = (" ".join(f"{value:g}" for value in values) or "-" for values in difference.returns)
     click.echo(f"return  {' | '.join(returns)}")
     for one in difference.packets:
         where = "" if one.first_fate is None else f", the first is packet {one.first_fate}"
-        beyond = f", beyond those {one.only_here} | {one.only_there}" if one.only_here or one.only_there else ""
+        beyond = _beyond(one.only_here, one.only_there)
         unknown = f", {one.pending} of unknown fate" if one.pending else ""
         click.echo(
             f"{one.direction:7} {one.compared} packets compared, {one.fates} fates differ{where}{beyond}{unknown}"
@@ -222,3 +223,11 @@ def _print_difference(difference: EpisodeDifference) -> None:
             f"        {one.lengths} lengths differ; delays of {one.delays}: "
             f"{one.delay_mean_ns / 1e3:.3f} us apart in the mean, {one.delay_max_ns / 1e3:.3f} us at most"
         )
+
+
+def _beyond(here: int, there: int) -> str:
+    return f", beyond those {here} | {there}" if here or there else ""
+
+
+def _first(tick: int | None) -> str:
+    return "none differs" if tick is None else f"tick {tick} is the first to differ"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from netlab.errors import GuestError, NetlabError
-from netlab.namespaces.guest.installed import GuestKernel, default_guest_kernel
+from netlab.namespaces.guest.installed import GuestKernel, default_guest_kernel, time_travel_kernel
 from netlab.namespaces.guest.machine import check_distribution, check_processor, read_os_release
 from netlab.namespaces.guest.toolchain import check_toolchain
 
@@ -22,8 +22,11 @@ import json, sys
 from pathlib import Path
 from netlab.errors import NetlabError
 from netlab.namespaces.guest.installed import read_kernel
+from netlab.namespaces.guest.guest_clock import VirtualClock
 from netlab.namespaces.guest.launcher import run_in_guest
 options = json.loads(sys.argv[1])
+if "virtual" in options:
+    options["clock"] = VirtualClock(**options.pop("virtual"))
 try:
     sys.exit(run_in_guest(options.pop("argv"), kernel=read_kernel(Path(options.pop("kernel"))),
                           private_files={"TEST_SECRET": b"\\x00secret\\xff"}, **options))
@@ -33,15 +36,24 @@ except NetlabError as error:
 
 
 class Driver:
-    """Runs commands in guests of one kernel."""
+    """Runs commands in guests of one kernel.
 
-    def __init__(self, kernel: GuestKernel, python: tuple[str, ...] = (sys.executable,)) -> None:
+    Args:
+        kernel: The kernel.
+        python: What runs the launcher.
+        defaults: Options of every run; ``virtual`` has the fields of a VirtualClock.
+    """
+
+    def __init__(self, kernel: GuestKernel, python: tuple[str, ...] = (sys.executable,), **defaults: Any) -> None:
         self.kernel = kernel
         self._python = python
+        self._defaults = defaults
 
     def command(self, *argv: str, **options: Any) -> list[str]:
         """Return the command that runs ``argv`` in a guest."""
-        document = json.dumps({"argv": argv, "kernel": str(self.kernel.path), "timeout_s": 60.0, **options})
+        document = json.dumps(
+            {"argv": argv, "kernel": str(self.kernel.path), "timeout_s": 60.0, **self._defaults, **options}
+        )
         return [*self._python, "-c", _DRIVER, document]
 
     def run(
@@ -94,6 +106,11 @@ def build_problem() -> str:
     except NetlabError as error:
         return str(error)
     return ""
+
+
+def virtual_problem() -> str:
+    """Say why no guest can be started in virtual time here; empty where one can."""
+    return "" if time_travel_kernel() else "no guest kernel with virtual time has been built: netlab guest build"
 
 
 def kernel_problem() -> str:

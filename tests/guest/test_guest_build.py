@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from fake_tree import FakeTree
-from guest_driver import reap_orphans
+from guest_driver import descendants, reap_orphans
 
 from netlab.errors import FeatureMissing, GuestError
 from netlab.namespaces.guest import build, kernel_source
@@ -79,17 +79,21 @@ def start_build(cache: Path, tree: FakeTree, *prefix: str) -> subprocess.Popen[s
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
-def wait_for_pids(cache: Path) -> list[int]:
+def wait_for_processes(cache: Path, process: subprocess.Popen[str]) -> list[int]:
+    """Return all processes below a build whose fake compiler has begun to wait."""
     deadline = time.monotonic() + 60.0
     while time.monotonic() < deadline:
         found = (cache / "pids").read_text().split() if (cache / "pids").exists() else []
         if len(found) == 2:
-            return [int(pid) for pid in found]
+            below = descendants(process.pid)
+            assert {int(pid) for pid in found} < set(below)
+            return below
         time.sleep(0.02)
     raise AssertionError("the fake make has not begun")
 
 
-def alive_after(pids: list[int], wait_s: float = 10.0) -> list[int]:
+def alive_after(pids: list[int], wait_s: float = 30.0) -> list[int]:
+    """Return which processes are left after some time."""
     deadline = time.monotonic() + wait_s
     while True:
         reap_orphans()
@@ -264,7 +268,7 @@ def test_an_interrupted_build_ends_make_and_leaves_nothing(
 ) -> None:
     tree.compile_first(WAITS)
     process = start_build(cache, tree)
-    pids = wait_for_pids(cache)
+    pids = wait_for_processes(cache, process)
     os.killpg(process.pid, number)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 128 + number, errors
@@ -276,7 +280,7 @@ def test_an_interrupted_build_ends_make_and_leaves_nothing(
 def test_a_killed_build_ends_make_and_the_next_cleans_up(cache: Path, tree: FakeTree) -> None:
     tree.compile_first(WAITS)
     process = start_build(cache, tree)
-    pids = wait_for_pids(cache)
+    pids = wait_for_processes(cache, process)
     process.kill()
     process.communicate()
     assert not alive_after(pids)

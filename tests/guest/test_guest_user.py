@@ -17,7 +17,7 @@ import pytest
 from guest_driver import Driver, descendants, wait_until_gone
 
 import netlab
-from netlab.namespaces.guest.installed import read_kernel
+from netlab.namespaces.guest.installed import read_kernel, time_travel_kernel
 
 NOBODY = 65534
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -55,6 +55,31 @@ def user_driver(driver: Driver, home: Path, nobodys_python: list[str]) -> Driver
     cache = home / ".cache" / "netlab" / "guest"
     shutil.copytree(driver.kernel.path, cache / "kernel")
     return Driver(read_kernel(cache / "kernel"), tuple(nobodys_python))
+
+
+@pytest.fixture
+def virtual_user_driver(home: Path, nobodys_python: list[str]) -> Driver:
+    """Runs guests in virtual time as nobody."""
+    kernel = time_travel_kernel()
+    if kernel is None:
+        pytest.skip("no guest kernel with virtual time has been built: netlab guest build")
+    cache = home / ".cache" / "netlab" / "guest"
+    shutil.copytree(kernel.path, cache / "virtual")
+    return Driver(read_kernel(cache / "virtual"), tuple(nobodys_python), virtual={"stall_s": 3.0})
+
+
+def test_an_ordinary_user_has_virtual_time_and_its_watchdogs(virtual_user_driver: Driver) -> None:
+    assert virtual_user_driver.run("sh", "-c", "sleep 1h; date +%T", cwd="/").stdout == b"01:00:01\n"
+    result = virtual_user_driver.run(SYSTEM_PYTHON, "-c", "while True: pass", "busy", cwd="/")
+    # Where the system lets nobody look into another process of his, pid 1's notes are what there is.
+    assert b"virtual time has stood still for 3 s" in result.stderr
+    if Path("/proc/sys/kernel/yama/ptrace_scope").exists() and not _may_look():
+        pytest.skip("Yama lets an ordinary user look into no process")
+    assert b"running: /usr/bin/python3 -c while True: pass busy" in result.stderr
+
+
+def _may_look() -> bool:
+    return int(Path("/proc/sys/kernel/yama/ptrace_scope").read_text()) < 2
 
 
 def test_an_ordinary_user_is_root_inside_and_nobody_outside(user_driver: Driver, home: Path) -> None:

@@ -21,6 +21,7 @@ from netlab.traces.profile import LinkProfile
 from netlab.traces.seed import link_seed
 
 PORT = 7
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
 HEADERS_BYTES = 14 + 20 + 8
 """What netem counts beside a datagram's payload: Ethernet, IPv4 and UDP."""
 
@@ -40,9 +41,10 @@ def _star(lab: Lab, count: int, impairment: object = None, medium: str = "ap") -
 
 def _udp(host: Host, timeout_s: float = 3.0) -> socket.socket:
     sock = host.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    # Beyond the machine's usual limits: what is lost is lost in the medium.
     sock.settimeout(timeout_s)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE, 1 << 23)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUFFORCE, 1 << 23)
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 23)
+    sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 23)
     sock.bind(("0.0.0.0", PORT))
     return sock
 
@@ -95,7 +97,6 @@ def test_load_on_one_link_delays_another_by_the_queue(lab: Lab) -> None:
         print(f"waited {waited_s:.3f} s, expected {expected_s:.3f} s")
         assert expected_s - 0.15 <= waited_s < expected_s + 0.15  # a slow start of the burst, a busy machine
         _burst(busy, robots[0].address_of("hub"), load, size_bytes - HEADERS_BYTES)
-        assert _seconds_to(other, centre, outside.address_of("hub")) >= 0  # not the medium's: see below
         began_s = time.perf_counter()
         centre.sendto(b"y", (hub.address_of("outside"), PORT))
         other.recv(10)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from netlab.errors import KernelError, LabError, ProfileError
@@ -20,7 +21,9 @@ from netlab.lab import Lab
 from netlab.namespaces.change import Change
 from netlab.namespaces.host import Host
 from netlab.namespaces.relay.direction import RelayDirection
+from netlab.namespaces.relay.frame import send_frame
 from netlab.namespaces.relay.relay_wire import RelayWire
+from netlab.namespaces.relay.requests import Asked, Place, Read
 from netlab.namespaces.relay.wiring import RelayWiring
 from netlab.traces.link_model import LinkModel
 from netlab.traces.pair import ProfilePair
@@ -318,6 +321,35 @@ def test_packets_are_recorded(lab: Lab) -> None:
     assert min(delays_ns) >= 5_000_000
 
 
+def test_links_of_a_medium_share_its_rate(lab: Lab) -> None:
+    lab.add_host("third")
+    lab.add_medium("air", rate_bps=1e6)
+    lab.add_link("edge", "agent", medium="air")
+    lab.add_link("third", "agent", medium="air")
+    agent, third = lab.hosts["agent"], lab.hosts["third"]
+    with udp(lab.hosts["edge"]) as one, udp(third) as other, udp(agent, PORT) as near:
+        far = agent.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        with far:
+            far.settimeout(3)
+            far.bind((third.address_of("agent"), PORT))
+            for _ in range(20):  # 1042 bytes each with their headers: 8.3 ms of the medium
+                one.sendto(bytes(1000), (agent.address, PORT))
+            begin_s = time.monotonic()
+            other.sendto(b"x", (third.address_of("agent"), PORT))
+            far.recv(4)
+            # It waits for what another link has sent: 20 frames, less what was on its way already.
+            assert time.monotonic() - begin_s > 0.14
+            assert len([near.recv(1200) for _ in range(20)]) == 20
+
+
+def test_mtu_that_no_tap_takes(lab: Lab) -> None:
+    with pytest.raises(KernelError, match="an MTU of 65535 for the TAP eth0") as caught:
+        lab.add_link("edge", "agent", mtu=65535)
+    assert "65521" in caught.value.hint
+    assert [entry.name for entry in lab.hosts["edge"].node.routes.links()] == ["lo"]
+    lab.add_link("edge", "agent", mtu=65521)
+
+
 def test_a_relay_that_dies_is_told(lab: Lab) -> None:
     link = lab.add_link("edge", "agent", LinkProfile(delay_s=0.01))
     lab.check()
@@ -326,10 +358,9 @@ def test_a_relay_that_dies_is_told(lab: Lab) -> None:
         link.apply(LinkProfile(delay_s=0.02))
     with pytest.raises(LabError, match=r"the relay of lab .* died \(exit code -9\)"):
         lab.check()
-    deadline_s = time.monotonic() + 5
-    while len(lab.hosts["edge"].node.routes.links()) > 1 and time.monotonic() < deadline_s:
-        time.sleep(0.01)
-    assert [entry.name for entry in lab.hosts["edge"].node.routes.links()] == ["lo"]
+    edge = lab.hosts["edge"]
+    with udp(edge) as one:  # nothing passes, and nobody is held up
+        one.sendto(b"x", (lab.hosts["agent"].address, PORT))
 
 
 KILLED = """
@@ -360,6 +391,46 @@ def test_relay_ends_with_a_lab_that_is_killed(how: str) -> None:
         assert not is_running(pid)
         os.killpg(child.pid, signal.SIGKILL) if how == "forked" else None
     reap()
+
+
+OPENING = """
+from netlab.lab import Lab
+from netlab.namespaces.relay.wiring import RelayWiring
+with Lab(wiring=RelayWiring()) as lab:
+    lab.add_host("edge"), lab.add_host("agent")
+    lab.add_link("edge", "agent", "delay=10ms")
+    print("open", flush=True)
+"""
+
+
+def test_labs_killed_at_any_moment_leave_no_relay() -> None:
+    mark = f"NETLAB_TEST_MARK={os.getpid()}"
+    environment = {**os.environ, "NETLAB_TEST_MARK": str(os.getpid())}
+    begin_s = time.monotonic()
+    subprocess.run([sys.executable, "-c", OPENING], env=environment, check=True, stdout=subprocess.DEVNULL)
+    whole_s = time.monotonic() - begin_s
+    for turn in range(8):
+        child = subprocess.Popen([sys.executable, "-c", OPENING], env=environment, stdout=subprocess.DEVNULL)
+        time.sleep(whole_s * (0.3 + 0.7 * turn / 7))  # before that it has not even loaded
+        child.kill()
+        child.wait()
+        deadline_s = time.monotonic() + 5
+        while marked_processes(mark) and time.monotonic() < deadline_s:
+            time.sleep(0.02)
+        assert marked_processes(mark) == [], f"killed at turn {turn}"
+    reap()
+
+
+def marked_processes(mark: str) -> list[int]:
+    """Return the running processes that were started with a mark in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark.encode() in path.read_bytes().split(b"\0") and is_running(int(path.parent.name)):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
 
 
 def is_running(pid: int) -> bool:
@@ -409,3 +480,22 @@ def test_interface_deleted_under_the_relay(lab: Lab) -> None:
 def cpu_ticks(pid: int) -> int:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
+
+
+def test_reply_to_an_interrupted_question_is_not_taken_for_another(lab: Lab) -> None:
+    lab.add_link("edge", "agent", QdiscState(latency_ns=7, seed=1))
+    relay = relay_of(lab).relay
+    stale = Asked(10**6, Read(Place(number=0, side="back")))
+    send_frame(relay._socket, msgspec.msgpack.encode(stale))  # whose reply nobody reads
+    assert direction(lab).read().latency_ns == 7
+    assert direction(lab).counters().held == 0
+
+
+def test_requests_of_links_that_are_not_there_are_refused(lab: Lab) -> None:
+    lab.add_link("edge", "agent")
+    stranger = RelayDirection(relay_of(lab).relay, Place(number=99, side="forward"), "forward of link 99")
+    with pytest.raises(KernelError, match="cannot change forward of link 99: the relay has no link 99"):
+        stranger.apply(QdiscState())
+    with pytest.raises(KernelError, match="the relay has no link 99"):
+        stranger.counters()
+    lab.check()

@@ -259,6 +259,9 @@ def test_impaired_link_on_a_kernel_without_netem(lab: Lab, monkeypatch: pytest.M
             lab.add_link("edge", "agent", impairment)
         assert "--on guest" in caught.value.hint
         assert _nothing_of_a_link(lab)
+    with pytest.raises(FeatureMissing, match="it lacks sch_netem"):
+        lab.add_medium("ap", rate_bps=1e6)
+    assert lab.media == {}
     link = lab.add_link("edge", "agent", "delay=0")  # asks for nothing, so nothing is lacking
     with pytest.raises(FeatureMissing, match="it lacks sch_netem"):
         link.apply(LinkProfile(delay_s=0.1))

@@ -28,6 +28,7 @@ chains = st.one_of(
 dialects = st.builds(
     Dialect, name=st.just("any"), seed_honoured=st.booleans(), duplicate_enters_first=st.booleans()
 )
+rates = st.one_of(st.just(0), st.just(12_500_000_000), st.integers(1000, 10**9), st.integers(0, 2**64 - 1))
 modelled_states = st.builds(
     QdiscState,
     latency_ns=st.one_of(st.just(0), st.integers(0, 10**8), st.integers(-(2**40), 2**61)),
@@ -45,13 +46,25 @@ modelled_states = st.builds(
     reorder_correlation=correlations,
     corrupt=likelihoods,
     corrupt_correlation=correlations,
-    rate_bytes_per_s=st.one_of(st.just(0), st.just(12_500_000_000), st.integers(1000, 10**9), st.integers(0, 2**64 - 1)),
+    rate_bytes_per_s=rates,
     packet_overhead_bytes=st.one_of(st.just(0), st.integers(-70, 70)),
     cell_size_bytes=st.one_of(st.just(0), st.just(48), st.integers(0, U32)),
     cell_overhead_bytes=st.one_of(st.just(0), st.integers(-50, 50)),
     ecn=st.booleans(),
     seed=st.one_of(st.none(), st.integers(0, 2**64 - 1)),
 )  # fmt: skip
+
+# What a batch does in one go: loss, delay and rate alone.
+plain_states = st.builds(
+    QdiscState,
+    latency_ns=st.one_of(st.just(0), st.integers(-(10**7), 10**8)),
+    jitter_ns=st.one_of(st.just(0), st.integers(0, 10**8)),
+    delay_table=tables,
+    limit_packets=st.one_of(st.just(1000), st.integers(60, 130)),
+    loss=likelihoods,
+    rate_bytes_per_s=st.one_of(st.just(0), st.just(12_500_000_000), st.integers(1000, 10**6)),
+    seed=st.integers(0, 2**64 - 1),
+)
 
 
 class Step(NamedTuple):

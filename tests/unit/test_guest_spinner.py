@@ -57,7 +57,7 @@ def test_our_own_stack_is_read() -> None:
     line = next(line for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith("[stack]"))
     start, end = (int(part, 16) for part in line.split()[0].split("-"))
     start = max(start, end - (1 << 20))
-    with open("/proc/self/mem", "rb", buffering=0) as memory:  # noqa: PTH123 - unbuffered
+    with open("/proc/self/mem", "rb", buffering=0) as memory:
         stack = os.pread(memory.fileno(), end - start, start)
     found = [os.fsdecode(argument) for argument in command_on_stack(stack, start)]
     assert found == [os.fsdecode(word) for word in Path("/proc/self/cmdline").read_bytes()[:-1].split(b"\0")]

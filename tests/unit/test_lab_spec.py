@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from netlab.errors import SpecError
+from netlab.lab_builder import LabBuilder
 from netlab.lab_rules import check_name
 from netlab.lab_spec import LabSpec, read_lab_spec
 from netlab.namespaces.link_plan import MAX_LINKS, plan_link
+from netlab.namespaces.medium_plan import MAX_MEDIA, plan_medium
 
 GOOD = """
 name = "two-hosts"
@@ -151,3 +153,58 @@ def test_link_plans_are_distinct_and_fit() -> None:
     for number in (-1, MAX_LINKS):
         with pytest.raises(SpecError, match="at most 16384 links"):
             plan_link(number, "abcdef", 0, 0)
+
+
+MEDIA = """
+[hosts.a]
+[hosts.b]
+[media.ap]
+rate = "20mbit"
+[[link]]
+ends = ["a", "b"]
+medium = "ap"
+"""
+
+
+def test_media(tmp_path: Path) -> None:
+    spec = _read(tmp_path, MEDIA)
+    assert (spec.media["ap"].rate, spec.media["ap"].queue_packets, spec.link[0].medium) == ("20mbit", 1000, "ap")
+    assert (
+        _read(tmp_path, MEDIA.replace("[[link]]", "queue_packets = 200\n[[link]]")).media["ap"].queue_packets
+        == 200
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "words"),
+    [
+        ('rate = "20mbit"', "", "media.ap", "missing required field `rate`"),
+        ('rate = "20mbit"', "rate = 20", "media.ap.rate", "20: expected `str`"),
+        ('"20mbit"', '"20mbit"\nqueue_packets = 0', "media.ap.queue_packets", "0: expected `int` >= 1"),
+        ('"20mbit"', '"20mbit"\nqueue = 5', "media.ap.queue", "unknown key"),
+        ('medium = "ap"', 'medium = "app"', "link[0].medium", "'app' is no medium of this lab"),
+        ("[media.ap]", '[media."a p"]', "media.a p", "must be 1 to 64 letters"),
+        ("[media.ap]", "[[media]]", "media", "must be tables"),
+        ('rate = "20mbit"', 'rate = "20"', "media.ap.rate", "20"),
+        ('rate = "20mbit"', 'rate = "0bit"', "media.ap.rate", "rate_bps"),
+    ],
+)
+def test_media_that_are_none(tmp_path: Path, old: str, new: str, key: str, words: str) -> None:
+    path = tmp_path / "lab.toml"
+    path.write_text(MEDIA.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(SpecError) as caught:
+        LabBuilder(read_lab_spec(path), str(path))
+    assert (caught.value.path, caught.value.key) == (str(path), key)
+    assert words in str(caught.value)
+
+
+def test_medium_plans_are_distinct_and_fit() -> None:
+    plans = [plan_medium(number, "ap", "abcdef") for number in (0, 1, 9, 10, MAX_MEDIA - 1)]
+    names = [name for plan in plans for name in (plan.entry, plan.exit)]
+    indices = [index for plan in plans for index in (plan.entry_index, plan.exit_index)]
+    assert len(set(names)) == len(set(indices)) == 2 * len(plans)
+    assert all(len(name) <= 15 for name in names)  # IFNAMSIZ
+    assert min(indices) > plan_link(MAX_LINKS - 1, "abcdef", 0, 0).second.wire_index
+    for number in (-1, MAX_MEDIA):
+        with pytest.raises(SpecError, match="at most 256 media"):
+            plan_medium(number, "ap", "abcdef")

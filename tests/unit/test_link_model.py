@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -79,7 +80,7 @@ def test_another_seed_fares_otherwise() -> None:
 
 class TestDraws:
     def test_loss_then_corruption_then_reordering_then_delay(self) -> None:
-        first, second, third, fourth, fifth = draws(SEED, 5)
+        first, second, third, fourth = draws(SEED, 4)
         state = QdiscState(loss=HALF, corrupt=HALF, gap=1, reorder=HALF, latency_ns=MS, jitter_ns=1000, seed=SEED)
         fate = LinkModel(state).enqueue(0, 200)
         assert first > HALF, "the seed is chosen so that the first packet gets through"
@@ -162,11 +163,13 @@ class TestDuplicates:
         assert [copy.is_duplicate for copy in fate.copies] == [False]
 
     def test_a_dialect_lets_the_duplicate_in_before_its_original_is_corrupted(self) -> None:
-        stream = [draw <= HALF for draw in draws(SEED, 4)]
-        assert stream[1] != stream[2], "the seed is chosen so that it matters"
+        for seed in range(SEED, SEED + 99):  # until one with which it matters
+            stream = [draw <= HALF for draw in draws(seed, 3)]
+            if stream[1] != stream[2]:
+                break
         for first in (False, True):
             dialect = Dialect(name="any", duplicate_enters_first=first)
-            fate = LinkModel(QdiscState(duplicate=ALWAYS, corrupt=HALF, seed=SEED), dialect).enqueue(0, 60)
+            fate = LinkModel(QdiscState(duplicate=ALWAYS, corrupt=HALF, seed=seed), dialect).enqueue(0, 60)
             corrupted = {copy.is_duplicate: copy.corrupted for copy in fate.copies}
             assert corrupted == {first: stream[1], not first: stream[2]}
 
@@ -217,7 +220,7 @@ class TestRate:
         model = LinkModel(self.STATE.replace(latency_ns=5 * MS, jitter_ns=4 * MS, seed=SEED))
         leaving = [copy.leave_ns for fate in fates(model, 200, gap_ns=MS) for copy in fate.copies]
         assert leaving == sorted(leaving)
-        assert min(b - a for a, b in zip(leaving, leaving[1:], strict=False)) == 2_120_000
+        assert min(later - earlier for earlier, later in itertools.pairwise(leaving)) == 2_120_000
 
     def test_nobody_waits_for_a_packet_that_has_left(self) -> None:
         state = QdiscState(rate_bytes_per_s=10**6, latency_ns=0, jitter_ns=10 * MS, delay_table=(8192, -8192))
@@ -288,7 +291,7 @@ class TestReordering:
 
 class TestCorrelation:
     def test_streams_forget_where_they_began(self) -> None:
-        correlation = round(0.5 * ALWAYS)
+        correlation = HALF - 1
         forgets = draws_to_forget(correlation)
         assert forgets == 32
         state = QdiscState(latency_ns=10**10, jitter_ns=2**31 - 1, delay_correlation=correlation, seed=SEED)
@@ -304,7 +307,7 @@ class TestCorrelation:
 
     @pytest.mark.parametrize(("ratio", "draws"), [(0.25, 16), (0.5, 32), (0.9, 211)])
     def test_the_number_of_draws(self, ratio: float, draws: int) -> None:
-        assert draws_to_forget(round(ratio * ALWAYS)) == draws
+        assert draws_to_forget(int(ratio * 2**32) - 1) == draws
 
     def test_no_correlation_and_a_full_one(self) -> None:
         assert draws_to_forget(0) == 0

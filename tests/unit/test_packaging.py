@@ -42,6 +42,7 @@ def test_wheel_holds_each_room_and_its_data(wheel_names: list[str]) -> None:
         assert f"netlab/{room}/__init__.py" in wheel_names
     assert "netlab/py.typed" in wheel_names
     assert any(name.startswith("netlab/traces/data/") for name in wheel_names)
+    assert "netlab/namespaces/guest/data/time_travel.config" in wheel_names
 
 
 def test_help_loads_click_alone() -> None:

@@ -10,7 +10,9 @@ from netlab.errors import SpecError
 from netlab.traces.packet_log import Arrival, PacketLog, PacketRecord, record_packet
 
 TIMES = st.integers(min_value=0, max_value=2**62)
-FATES = st.sampled_from(["delivered", "marked", "corrupted", "duplicate", "lost", "pending"])
+FATES = st.sampled_from(
+    ["delivered", "marked", "corrupted", "duplicate", "duplicate-corrupted", "lost", "pending"]
+)
 RECORDS = st.builds(
     PacketRecord,
     sent_ns=TIMES,

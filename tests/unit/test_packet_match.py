@@ -27,6 +27,11 @@ def flip(data: bytes, bit: int) -> bytes:
     return bytes(flipped)
 
 
+def fill_in(data: bytes, checksum: bytes) -> bytes:
+    """Return the frame with its UDP checksum filled in, as netem does before it flips a bit."""
+    return data[:40] + checksum + data[42:]
+
+
 def mark(data: bytes) -> bytes:
     """Return the frame as a router marks it: congestion met, and a new header checksum."""
     marked = bytearray(data)
@@ -67,7 +72,7 @@ def test_every_fate_is_found_again(packets: list[tuple[str, int, int, int, int]]
             left.append(look_at(seen_ns + more_ns, data))
             arrivals.append(Arrival(seen_ns + more_ns))
         if fate == "corrupted":
-            left.append(look_at(seen_ns, flip(data, bit % (8 * len(data)))))
+            left.append(look_at(seen_ns, flip(fill_in(data, b"\xab\xcd"), bit % (8 * len(data)))))
             arrivals.append(Arrival(seen_ns, corrupted=True))
         if fate == "marked":
             left.append(look_at(seen_ns, mark(data)))
@@ -112,7 +117,7 @@ def test_two_flipped_bits_are_not_taken_for_one(bits: tuple[int, int]) -> None:
 
 def test_many_alike_take_no_quadratic_time() -> None:
     frame = look_at(0, ipv4(1, 40))
-    entered = [Frame(100 * i, frame.length_bytes, frame.digest, frame.crc) for i in range(50_000)]
-    left = [Frame(100 * i + 50, frame.length_bytes, frame.digest, frame.crc) for i in range(50_000)]
+    entered = [Frame(100 * i, frame.length_bytes, frame.digest, frame.crcs) for i in range(50_000)]
+    left = [Frame(100 * i + 50, frame.length_bytes, frame.digest, frame.crcs) for i in range(50_000)]
     records = match_frames("link", "forward", entered, left, end_ns=10**9).records
     assert all(record.delay_ns == 50 for record in records)

@@ -1,0 +1,138 @@
+"""The recorder on a link without netem: every frame is seen once, and nothing of the recorder is left."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+
+import pytest
+
+from netlab.errors import LabError
+from netlab.lab import Lab
+from netlab.lab_recording import LabRecording
+from netlab.namespaces.host import Host
+from netlab.namespaces.packet_recorder import KernelRecorder
+
+PACKETS = 50
+HEADERS = 14 + 20 + 8
+
+
+def joined(lab: Lab) -> tuple[Host, Host]:
+    edge, agent = lab.add_host("edge"), lab.add_host("agent")
+    lab.add_link(edge, agent)
+    return edge, agent
+
+
+def udp(host: Host) -> socket.socket:
+    sock = host.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    sock.settimeout(2)
+    sock.bind((host.address, 7))
+    return sock
+
+
+def send(edge: Host, agent: Host, lengths: list[int]) -> None:
+    """Send datagrams one way and wait for each."""
+    with udp(edge) as one, udp(agent) as other:
+        for length in lengths:
+            one.sendto(os.urandom(length), (agent.address, 7))
+            assert len(other.recv(2000)) == length
+
+
+def recorder_process(recording: LabRecording) -> int:
+    recorder = recording._recorder
+    assert isinstance(recorder, KernelRecorder)
+    return recorder._process.pid
+
+
+def test_every_packet_is_recorded_once_in_order() -> None:
+    with Lab() as lab:
+        edge, agent = joined(lab)
+        recording = lab.record()
+        send(edge, agent, [10 + i for i in range(PACKETS)])
+        log = recording.finish()
+    assert [one.length_bytes for one in log.records] == [HEADERS + 10 + i for i in range(PACKETS)]
+    assert {(one.link, one.direction, one.fate) for one in log.records} == {("edge-agent", "forward", "delivered")}
+    assert all(one.delay_ns is not None and 0 <= one.delay_ns < 100_000_000 for one in log.records)
+    assert (log.header["engine"], log.header["clock"]) == ("host", "real") or "guest" in log.header["engine"]
+    assert "incomplete" not in log.header
+
+
+def test_what_was_sent_before_begin_is_not_recorded() -> None:
+    with Lab() as lab:
+        edge, agent = joined(lab)
+        recording = lab.record()
+        send(edge, agent, [100] * 5)
+        recording.begin()
+        send(edge, agent, [200] * 3)
+        log = recording.finish()
+    assert [one.length_bytes for one in log.records] == [HEADERS + 200] * 3
+
+
+def test_both_directions_and_links_that_come_later() -> None:
+    with Lab() as lab:
+        edge, agent = joined(lab)
+        recording = lab.record()
+        far = lab.add_host("far")
+        lab.add_link(agent, far, name="second")
+        send(agent, edge, [30])
+        with udp(far) as other:
+            sock = agent.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            with sock:
+                sock.sendto(b"x" * 40, (far.address, 7))
+                assert other.recv(100) == b"x" * 40
+        log = recording.finish()
+    found = [(one.link, one.direction, one.length_bytes) for one in log.records]
+    assert found == [("edge-agent", "back", HEADERS + 30), ("second", "forward", HEADERS + 40)]
+
+
+def test_a_stream_is_recorded_and_nothing_of_it_is_lost() -> None:
+    size = 2_000_000
+    with Lab() as lab:
+        edge, agent = joined(lab)
+        recording = lab.record()
+        server = agent.call(lambda: socket.create_server((agent.address, 8)))
+        with server:
+            received = bytearray()
+
+            def take() -> None:
+                connection, _ = server.accept()
+                with connection:
+                    while data := connection.recv(1 << 16):
+                        received.extend(data)
+
+            taking = threading.Thread(target=take)
+            taking.start()
+            client = edge.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            with client:
+                client.connect((agent.address, 8))
+                client.sendall(os.urandom(size))
+            taking.join(20)
+        log = recording.finish()
+    assert len(received) == size
+    assert "incomplete" not in log.header
+    forward = [one for one in log.records if one.direction == "forward"]
+    assert sum(one.length_bytes for one in forward) > size
+    assert {one.fate for one in log.records} == {"delivered"}
+
+
+def test_the_process_ends_with_the_lab_and_after_finish_the_log_stays() -> None:
+    with Lab() as lab:
+        edge, agent = joined(lab)
+        recording = lab.record()
+        pid = recorder_process(recording)
+        send(edge, agent, [10])
+        assert recording.finish() is recording.finish()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_recorder_that_was_killed_is_reported() -> None:
+    with Lab() as lab:
+        joined(lab)
+        recording = lab.record()
+        os.kill(recorder_process(recording), 9)
+        time.sleep(0.2)
+        with pytest.raises(LabError, match="packet taps"):
+            recording.finish()

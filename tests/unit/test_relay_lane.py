@@ -1,0 +1,247 @@
+"""Lanes and departures: order, counts, bounds; ports are lists here."""
+
+from __future__ import annotations
+
+import errno
+import io
+import time
+
+import pytest
+
+from netlab.errors import FeatureMissing, KernelError, PrivilegeError, SpecError
+from netlab.namespaces.kernel_objects import LinkEntry
+from netlab.namespaces.relay import departures as departures_module
+from netlab.namespaces.relay.departures import Departures
+from netlab.namespaces.relay.lane import Lane
+from netlab.namespaces.relay.medium_queue import MediumQueue
+from netlab.namespaces.relay.packet_sink import PacketFile
+from netlab.namespaces.relay.shim_port import ShimPort, check_ports, default_route_interfaces, parse_port
+from netlab.namespaces.relay.tap import require_tun
+from netlab.traces.packet_log import PacketLog
+from netlab.traces.qdisc_state import QdiscState
+
+ALWAYS = 2**32 - 1
+FRAME = bytes(60)
+
+
+class ListPort:
+    """Frames in a list."""
+
+    def __init__(self, frames: list[bytes] | None = None) -> None:
+        self.frames = frames or []
+        self.written: list[bytes] = []
+        self.refusal: OSError | None = None
+
+    def fileno(self) -> int:
+        return -1
+
+    def read(self) -> bytes:
+        if not self.frames:
+            raise BlockingIOError
+        return self.frames.pop(0)
+
+    def write(self, frame: bytes) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.written.append(frame)
+
+    def close(self) -> None:
+        pass
+
+
+class Clock:
+    """The monotonic clock, moved by hand."""
+
+    def __init__(self) -> None:
+        self.now_ns = 10**9
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic_ns", clock.monotonic_ns)
+    return clock
+
+
+def lane_of(
+    frames: list[bytes], departures: Departures, medium: MediumQueue | None = None
+) -> tuple[Lane, ListPort]:
+    sink = ListPort()
+    return Lane(ListPort(frames), sink, departures, 0, "forward", medium), sink
+
+
+def test_frames_leave_by_time_and_then_by_arrival(clock: Clock) -> None:
+    departures = Departures()
+    lane, sink = lane_of([b"a" * 60, b"b" * 60], departures)
+    lane.put(QdiscState(latency_ns=1000))
+    lane.pump()
+    lane.source.frames.append(b"c" * 60)  # type: ignore[attr-defined]
+    lane.put(QdiscState(latency_ns=500))
+    lane.pump()
+    assert departures.next_ns() == clock.now_ns + 500
+    departures.send_due()
+    assert sink.written == []
+    clock.now_ns += 1000
+    departures.send_due()
+    assert [frame[:1] for frame in sink.written] == [b"c", b"a", b"b"]
+    assert departures.next_ns() == 0
+    assert departures.held_bytes == 0
+    assert lane.counts().late == 0
+
+
+def test_lateness_is_counted(clock: Clock) -> None:
+    departures = Departures()
+    lane, _ = lane_of([FRAME] * 2, departures)
+    lane.put(QdiscState(latency_ns=1000))
+    lane.pump()
+    clock.now_ns += 1000 + 3_000_000
+    departures.send_due()
+    counts = lane.counts()
+    assert (counts.late, counts.late_mean_s, counts.late_max_s) == (2, 0.003, 0.003)
+
+
+def test_a_lane_without_a_model_lets_everything_pass_at_once(clock: Clock) -> None:
+    lane, sink = lane_of([b"1", b"2"], Departures())
+    lane.pump()
+    assert sink.written == [b"1", b"2"]
+    assert lane.state is None
+
+
+def test_head_of_the_queue_leaves_at_once(clock: Clock) -> None:
+    departures = Departures()
+    lane, sink = lane_of([b"a" * 60, b"b" * 60], departures)
+    lane.put(QdiscState(latency_ns=10**6, gap=2, reorder=ALWAYS))
+    lane.pump()
+    assert [frame[:1] for frame in sink.written] == [b"b"]
+    assert lane.counts().held == 1
+
+
+def test_what_the_receiver_does_not_take_is_counted(clock: Clock) -> None:
+    lane, sink = lane_of([FRAME], Departures())
+    sink.refusal = OSError(errno.EIO, "down")
+    lane.pump()
+    assert (lane.counts().refused, lane.counts().delivered) == (1, 0)
+
+
+def test_memory_is_bounded_and_fates_stay_in_step(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(departures_module, "MAX_HELD_BYTES", 1000)
+    departures = Departures()
+    lane, _ = lane_of([FRAME] * 8, departures)
+    lane.put(QdiscState(latency_ns=10**6))
+    lane.pump()
+    counts = lane.counts()
+    assert (counts.held, counts.no_room, counts.lost) == (4, 4, 0)
+
+
+def test_forgotten_lanes_leave_others_their_frames(clock: Clock) -> None:
+    departures = Departures()
+    gone, gone_sink = lane_of([FRAME] * 3, departures)
+    kept, kept_sink = lane_of([FRAME] * 3, departures)
+    for lane in (gone, kept):
+        lane.put(QdiscState(latency_ns=1000))
+        lane.pump()
+    departures.forget(gone.receivers)
+    clock.now_ns += 1000
+    departures.send_due()
+    assert (len(gone_sink.written), len(kept_sink.written)) == (0, 3)
+    assert departures.held_bytes == 0
+
+
+def test_a_medium_is_shared_before_each_lanes_own_delay(clock: Clock) -> None:
+    departures = Departures()
+    medium = MediumQueue(QdiscState(rate_bytes_per_s=60_000_000, limit_packets=3), departures)  # 1 us a frame
+    first, first_sink = lane_of([b"a" * 60, b"b" * 60], departures, medium)
+    second, second_sink = lane_of([b"c" * 60, b"d" * 60], departures, medium)
+    first.put(QdiscState(latency_ns=5000))
+    first.pump()
+    second.pump()
+    assert second.counts().over_limit == 1  # the fourth finds the shared queue full
+    written = []
+    for _ in range(10):
+        clock.now_ns += 1000
+        departures.send_due()
+        written.append((len(first_sink.written), len(second_sink.written)))
+    # c leaves the medium third, after 3 us; a and b wait 5 us more after 1 and 2.
+    assert written == [(0, 0), (0, 0), (0, 1), (0, 1), (0, 1), (1, 1), (2, 1), (2, 1), (2, 1), (2, 1)]
+
+
+def test_packet_file_is_a_packet_log(clock: Clock) -> None:
+    departures, file = Departures(), io.StringIO()
+    lane, _ = lane_of([FRAME] * 4, departures)
+    log = lane.log = PacketFile(file, {0: "edge-agent"})
+    lane.put(QdiscState(latency_ns=1000, duplicate=ALWAYS, limit_packets=3))
+    lane.pump()
+    clock.now_ns += 1000
+    departures.send_due()
+    lane.source.frames.append(FRAME)  # type: ignore[attr-defined]
+    lane.put(QdiscState(latency_ns=1000))
+    lane.pump()
+    for one, sent_ns, length_bytes in departures.held():
+        log.note_pending(one, sent_ns, length_bytes)
+    records = PacketLog.decode(file.getvalue().encode()).records
+    fates = [record.fate for record in records]
+    assert fates.count("pending") == 1
+    assert fates.count("delivered") == 2
+    assert {record.link for record in records} == {"edge-agent"}
+    assert all(record.delay_ns == 1000 for record in records if record.fate in ("delivered", "duplicate"))
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "hint"),
+    [
+        (errno.ENOENT, FeatureMissing, "modprobe tun"),
+        (errno.ENODEV, FeatureMissing, "--device /dev/net/tun"),
+        (errno.EPERM, PrivilegeError, "--on guest"),
+        (errno.EACCES, PrivilegeError, "run as root"),
+    ],
+)
+def test_machines_without_tun(number: int, kind: type[KernelError], hint: str) -> None:
+    def opener(path: str, flags: int) -> int:
+        raise OSError(number, "no", path)
+
+    with pytest.raises(kind, match="cannot open /dev/net/tun") as caught:
+        require_tun(opener)
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "tap:", "a/b", "a b", "x" * 16, "tap:..", "a:b", "tap:a\n"])
+def test_ports_that_no_interface_can_be(text: str) -> None:
+    with pytest.raises(SpecError, match="is no port: an interface has a name of 1 to 15 bytes"):
+        parse_port(text)
+
+
+def test_ports_as_named() -> None:
+    assert parse_port("enp3s0") == ShimPort("enp3s0", False)
+    assert parse_port("tap:robot0") == ShimPort("robot0", True)
+
+
+def entry(name: str, up: bool = True) -> LinkEntry:
+    return LinkEntry(ifindex=5, name=name, kind="", mac="", mtu=1500, up=up)
+
+
+def test_unknown_interface_lists_what_there_is() -> None:
+    interfaces = [entry("lo"), entry("enp3s0"), entry("wlan0")]
+    with pytest.raises(KernelError, match="cannot use xyz") as caught:
+        check_ports((ShimPort("xyz", False), ShimPort("wlan0", False)), interfaces, set(), force=False)
+    assert caught.value.hint.startswith("there are: enp3s0, wlan0")
+
+
+def test_default_routes_as_the_kernel_lists_them(tmp_path: object) -> None:
+    from pathlib import Path
+
+    folder = Path(str(tmp_path))
+    (folder / "route").write_text(
+        "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
+        "enp3s0 00000000 0100A8C0 0003 0 0 100 00000000 0 0 0\n"
+        "enp4s0 0000A8C0 00000000 0001 0 0 100 00FFFFFF 0 0 0\n"
+    )
+    zero = "0" * 32
+    (folder / "ipv6_route").write_text(
+        f"{zero} 00 {zero} 00 fe80{'0' * 27}1 00000400 00000001 00000000 00000003 wlan0\n"
+        f"{zero} 00 {zero} 00 {zero} ffffffff 00000001 00000000 00200200 lo\n"
+    )
+    assert default_route_interfaces(folder) == {"enp3s0", "wlan0"}
+    assert default_route_interfaces(folder / "nowhere") == set()
