@@ -32,8 +32,13 @@ _SETTLE_S = 1.0
 """How long packets may be in flight after the last tick; the longest presets take half of it."""
 
 
-def play_in_lab(plan: EpisodePlan, wiring: Wiring) -> EpisodeRun:
+def play_in_lab(plan: EpisodePlan, wiring: Wiring, say: Callable[[str], None] = lambda text: None) -> EpisodeRun:
     """Make the lab, play, take it down.
+
+    Args:
+        plan: What to play.
+        wiring: What carries the packets.
+        say: Told what a person must know of the lab before trusting what it shows.
 
     Raises:
         LabError: A service died.
@@ -43,6 +48,8 @@ def play_in_lab(plan: EpisodePlan, wiring: Wiring) -> EpisodeRun:
         key_file, ticks_file = folder / "lab.key", folder / "ticks.jsonl"
         lab_key().write(key_file)
         with Lab(seed=plan.seed, spec=plan.lab, spec_path=plan.path, wiring=wiring) as lab:
+            for text in lab.warnings:
+                say(text)
             lab.start_commands()
             recording = lab.record()
 

@@ -141,5 +141,5 @@ def until_goodbye(log: PacketLog, plan: EpisodePlan, ticks: int) -> PacketLog:
     early = goodbye - ticks
     first_ns, end_ns = outward[early].sent_ns, outward[goodbye].sent_ns
     early += sum(one.direction != plan.outward and one.sent_ns < first_ns for one in ours)
-    header = log.header | ({"early": f"{early} packets before the first observation"} if early else {})
+    header = log.header | ({"early": f"packets sent before the first observation: {early}"} if early else {})
     return PacketLog.of(header, [record for record in log.records if record.sent_ns <= end_ns])

@@ -73,7 +73,7 @@ def start_lab(order: LabOrder) -> Published:
             return _follow_birth(ours, order)
         except BaseException as error:
             ours.close()  # what is there of the lab is taken away again
-            status = holder.wait(_END_WITHIN_S)
+            status = _see_off(holder)
             if isinstance(error, WireError):
                 words.seek(0)
                 said = last_lines(words.read(_STDERR_BYTES), 20)
@@ -91,6 +91,15 @@ def _follow_birth(link: socket.socket, order: LabOrder) -> Published:
     assert isinstance(received.message, Published)
     send_frame(link, Kept())
     return received.message
+
+
+def _see_off(holder: subprocess.Popen[bytes]) -> int:
+    """Wait until a holder that is not wanted has taken its lab away; kill it where it does not."""
+    try:
+        return holder.wait(_END_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        holder.kill()  # the kernel takes the lab back; its folder is for netlab lab gc
+        return holder.wait()
 
 
 def connect(folder: Path) -> socket.socket:

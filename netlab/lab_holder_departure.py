@@ -1,4 +1,4 @@
-"""Departure: waits until the kernel has really taken back what a lab had; it does so after we let go, not as we do.
+"""Departure: waits until the kernel has really taken back what a lab had, which it does after we let go.
 
 ::
 
@@ -20,7 +20,7 @@ from netlab.namespaces.node import Node
 
 __all__ = ["Departure"]
 
-_GONE_WITHIN_S = 20.0
+_GONE_WITHIN_S = 15.0
 _LOOK_S = 0.005
 _LOG = logging.getLogger("netlab.lab")
 

@@ -35,8 +35,9 @@ from netlab.lab_holder_messages import (
     SetLinks,
     ShowLab,
 )
+from netlab.lab_reading import report_hosts, report_links, report_media
 from netlab.lab_record import LOG_FILE, LabRecord
-from netlab.lab_report import ChangeReport, LabReport, report_hosts, report_links, state_document
+from netlab.lab_report import ChangeReport, LabReport, state_document
 from netlab.namespaces.cgroup_folder import CgroupFolder
 from netlab.namespaces.link import Link
 from netlab.namespaces.link_change import AppliedChange, LinkChange, change_links
@@ -127,6 +128,7 @@ class Desk:
             played=msgspec.to_builtins(player.counts) if player is not None else {},
             hosts=report_hosts(lab, list(self._commands)),
             links=report_links(lab),
+            media=report_media(lab),
             changes=list(self._changes),
             use=self._group.use() if not self._no_group else None,
             no_use=self._no_group,

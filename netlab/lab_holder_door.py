@@ -71,9 +71,10 @@ class Door:
             self._thread.join()
         with self._lock:
             clients = dict(self._clients)
-        for link, thread in clients.items():
+        for link in clients:  # all first: the patience with the slowest is the patience with all
             with contextlib.suppress(OSError):
                 link.shutdown(socket.SHUT_RD)
+        for thread in clients.values():
             thread.join()
         self._close_sockets()
 

@@ -1,35 +1,20 @@
-"""LabReport: what there is of a lab now, as the kernel has it. Reads; changes nothing.
-
-::
-
-    Lab --links, hosts, processes--> kernel --read back--> LabReport --JSON--> netlab lab show
-"""
+"""LabReport: what there is of a lab now, as data. Who reads it: netlab/lab_reading.py. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from netlab.errors import KernelError, NetlabError
-from netlab.lab import Lab
 from netlab.namespaces.cgroup_folder import CgroupUse
-from netlab.namespaces.host import Host
-from netlab.namespaces.impairer import Impairer
-from netlab.namespaces.kernel_objects import QdiscEntry
-from netlab.namespaces.link import Link
-from netlab.namespaces.process import HostProcess
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.seed import Direction
 
 __all__ = [
-    "ChangeReport", "DirectionReport", "HostReport", "InterfaceReport", "LabReport", "LinkReport", "ProcessReport",
-    "report_hosts", "report_links", "state_document",
+    "ChangeReport", "DirectionReport", "HostReport", "InterfaceReport", "LabReport", "LinkReport", "MediumReport",
+    "ProcessReport", "state_document",
 ]  # fmt: skip
-
-_OF_A_QDISC = ("sent_packets", "sent_bytes", "dropped", "queued_packets")
 
 
 class ProcessReport(Struct, frozen=True, kw_only=True):
@@ -94,6 +79,15 @@ class LinkReport(Struct, frozen=True, kw_only=True):
     back: DirectionReport | None
 
 
+class MediumReport(Struct, frozen=True, kw_only=True):
+    """A medium that links share, both directions together."""
+
+    name: str
+    rate_bps: float
+    queue_packets: int
+    shared: DirectionReport | None
+
+
 class ChangeReport(Struct, frozen=True, kw_only=True):
     """A change of one direction by hand.
 
@@ -132,6 +126,7 @@ class LabReport(Struct, frozen=True, kw_only=True, tag=True):
         played: Steps applied, late and so on, since it is up.
         hosts: Its hosts.
         links: Its links.
+        media: What some of them share.
         changes: The newest changes by hand, oldest first.
         use: What its processes have used.
         no_use: Why that is not known.
@@ -154,6 +149,7 @@ class LabReport(Struct, frozen=True, kw_only=True, tag=True):
     played: dict[str, Any]
     hosts: list[HostReport]
     links: list[LinkReport]
+    media: list[MediumReport]
     changes: list[ChangeReport]
     use: CgroupUse | None
     no_use: str
@@ -168,104 +164,3 @@ def state_document(state: QdiscState) -> dict[str, Any]:
     if state.loss_model is not None:
         document["loss_model"]["kind"] = type(state.loss_model).__name__.removesuffix("State")
     return document
-
-
-def report_hosts(lab: Lab, commands: Sequence[tuple[str, HostProcess]]) -> list[HostReport]:
-    """Return what there is in each host.
-
-    Args:
-        lab: The lab.
-        commands: What ``netlab lab exec`` runs now, with the host's name.
-    """
-    return [
-        _report_host(host, [one for name, one in commands if name == host.name]) for host in lab.hosts.values()
-    ]
-
-
-def _report_host(host: Host, commands: Sequence[HostProcess]) -> HostReport:
-    return HostReport(
-        name=host.name,
-        interfaces=[
-            InterfaceReport(
-                name=one.interface,
-                address=one.address,
-                link=one.link,
-                peer=one.peer,
-                peer_address=one.peer_address,
-            )
-            for one in host.attachments
-        ],
-        processes=[
-            *(_report_process(process, True) for process in list(host.processes)),
-            *(_report_process(process, False) for process in commands),
-        ],
-    )
-
-
-def _report_process(process: HostProcess, from_spec: bool) -> ProcessReport:
-    try:
-        status = process.poll()
-    except NetlabError as error:  # the keeper died and took it along
-        return ProcessReport(
-            argv=_texts(process.argv), pid=process.pid, status=-9, from_spec=from_spec, last_lines=str(error)
-        )
-    last_lines = process.last_lines() if status else ""
-    return ProcessReport(
-        argv=_texts(process.argv), pid=process.pid, status=status, from_spec=from_spec, last_lines=last_lines
-    )
-
-
-def _texts(argv: Sequence[str]) -> list[str]:
-    """Return arguments as text that JSON can carry: a file's name need not be text."""
-    return [argument.encode("utf-8", "backslashreplace").decode() for argument in argv]
-
-
-def report_links(lab: Lab) -> list[LinkReport]:
-    """Read every link back.
-
-    Raises:
-        KernelError: A qdisc has been deleted by someone else.
-    """
-    ends: dict[str, list[str]] = {name: [] for name in lab.links}
-    for host in lab.hosts.values():
-        for attachment in host.attachments:
-            # The first host of a link has the first address of its four.
-            first = lab.links[attachment.link].plan.first.address == attachment.address
-            ends[attachment.link].insert(0 if first else 1, host.name)
-    return [_report_link(link, ends[link.name]) for link in list(lab.links.values())]
-
-
-def _report_link(link: Link, ends: Sequence[str]) -> LinkReport:
-    return LinkReport(
-        name=link.name,
-        ends=(ends[0], ends[-1]),
-        seeded=link.seeded,
-        forward=_report_direction(link.forward),
-        back=_report_direction(link.back),
-    )
-
-
-def _report_direction(impairer: Impairer | None) -> DirectionReport | None:
-    if impairer is None:
-        return None
-    difference = ""
-    try:
-        impairer.verify()
-    except KernelError as error:
-        difference = str(error)
-    return DirectionReport(
-        state=state_document(impairer.read()),
-        as_asked=not difference,
-        difference=difference,
-        counters=_counters(impairer),
-    )
-
-
-def _counters(impairer: Impairer) -> dict[str, Any]:
-    """Return what a direction has done so far, in the words of whoever does it."""
-    counters = impairer.counters()
-    if isinstance(counters, QdiscEntry):
-        return {name: getattr(counters, name) for name in _OF_A_QDISC}
-    if isinstance(counters, Struct):
-        return msgspec.structs.asdict(counters)
-    return {}

@@ -6,7 +6,8 @@
     tests/loopback  real sockets on 127.0.0.1              tests/guest    starts guest kernels from outside
     tests/lab       namespaces, in a private one of ours
 
-``NETLAB_REQUIRE=lab,kernel`` turns the skips of those folders into failures.
+Kernel tests run twice, by two clocks (``kernel_clocks.py``). ``NETLAB_REQUIRE=lab,kernel,virtual`` turns the skips
+of those folders, and of the twins in virtual time, into failures.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from kernel_clocks import REAL, VIRTUAL, VirtualTwin, by_both_clocks, passed_by_clock, read_minimum, wrong_clock
 from leaks import LeakCheck
 from remote_kernel import GuestRun, ReportFile
 
@@ -36,7 +38,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--on",
         choices=["host", "guest"],
         default=None,
-        help="where kernel tests run: this kernel or the guest kernel (default: the first with netem)",
+        help="where kernel tests run: this kernel alone, or guest kernels (default: the first with netem in real "
+        "time, a guest in virtual time)",
+    )
+    parser.addoption(
+        "--clock", choices=[REAL, VIRTUAL], default=None, help="run kernel tests by this clock (default: both)"
     )
 
 
@@ -53,25 +59,38 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if folder in FOLDERS:
             item.add_marker(folder)
     # Cheap ones first; guest tests before this process leaves the machine's network for good (lab); kernel tests
-    # last, since the guest works through them beside the others.
+    # last, since the guests work through them beside the others.
     order = {folder: place for place, folder in enumerate(FOLDERS)}
     items.sort(key=lambda item: order.get(item.path.relative_to(TESTS).parts[0], 0))
+    if not _this_kernel_alone(config):
+        clock = config.getoption("--clock")
+        items[:] = [
+            item
+            for item in by_both_clocks(items)
+            if not item.get_closest_marker("kernel")
+            or clock in (None, VIRTUAL if isinstance(item, VirtualTwin) else REAL)
+        ]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
-    kernel_items = [item for item in session.items if item.get_closest_marker("kernel")]
-    config.stash[KERNEL_ITEMS] = len(kernel_items)
-    if not kernel_items or config.option.collectonly or not _kernel_tests_go_to_guest(config):
+    if config.option.collectonly:
         return
-    config.pluginmanager.register(GuestRun(config, kernel_items), "netlab-guest-run")
+    kernel_items = [item for item in session.items if item.get_closest_marker("kernel")]
+    twins = [item for item in kernel_items if isinstance(item, VirtualTwin)]
+    others = [item for item in kernel_items if not isinstance(item, VirtualTwin)]
+    if others and _kernel_tests_go_to_guest(config):
+        config.pluginmanager.register(GuestRun.in_real_time(config, others), "netlab-guest-run")
+    if twins and _missing("virtual") is None:
+        config.pluginmanager.register(GuestRun.in_virtual_time(config, twins), "netlab-virtual-guest-run")
 
 
-KERNEL_ITEMS = pytest.StashKey[int]()
+def _this_kernel_alone(config: pytest.Config) -> bool:
+    return config.getoption("--on") == "host" or bool(os.environ.get("NETLAB_GUEST"))
 
 
 def _kernel_tests_go_to_guest(config: pytest.Config) -> bool:
-    if config.getoption("--on") == "host" or os.environ.get("NETLAB_GUEST"):
+    if _this_kernel_alone(config):
         return False
     if config.getoption("--on") == "guest":
         return True
@@ -81,17 +100,25 @@ def _kernel_tests_go_to_guest(config: pytest.Config) -> bool:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for folder in ("lab", "kernel", "guest"):
-        if item.get_closest_marker(folder):
-            problem = _missing(folder)
+    if (reason := wrong_clock(item)) is not None:
+        pytest.skip(reason)
+    needs = ("virtual",) if isinstance(item, VirtualTwin) else ("lab", "kernel", "guest")
+    for need in needs:
+        if item.get_closest_marker(need):
+            problem = _missing(need)
             if problem:
-                if folder in os.environ.get("NETLAB_REQUIRE", "").split(","):
-                    pytest.fail(f"NETLAB_REQUIRE asks for {folder}: {problem}", pytrace=False)
+                if need in os.environ.get("NETLAB_REQUIRE", "").split(","):
+                    pytest.fail(f"NETLAB_REQUIRE asks for {need}: {problem}", pytrace=False)
                 pytest.skip(problem)
 
 
 def _missing(folder: str) -> str | None:
-    """Say what this machine lacks for a folder's tests; None where nothing."""
+    """Say what this machine lacks for a folder's tests, or for those in virtual time; None where nothing."""
+    if folder == "virtual":
+        from netlab.namespaces.guest.installed import time_travel_kernel
+
+        found = time_travel_kernel()
+        return None if found else "no guest kernel with virtual time has been built: netlab guest build"
     if folder == "guest":
         if os.environ.get("NETLAB_GUEST"):
             return "already inside a guest: guests are started from outside"
@@ -134,16 +161,21 @@ def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Fail a complete run in which fewer kernel tests passed than the committed minimum."""
-    if "kernel" not in os.environ.get("NETLAB_REQUIRE", "").split(",") or session.config.option.collectonly:
-        return
-    if session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+    """Fail a complete run in which fewer kernel tests passed, by either clock, than the committed minimum."""
+    config = session.config
+    if config.option.collectonly or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return  # part of the tests, or inside the guest
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    passed = [r for r in reporter.stats.get("passed", []) if r.nodeid.startswith("tests/kernel/")]
-    minimum = int(MINIMUM_FILE.read_text().split()[0])
-    if len(passed) < minimum:
-        reporter.write_line(
-            f"only {len(passed)} kernel tests passed; {MINIMUM_FILE.name} asks for {minimum}", red=True
-        )
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    required = os.environ.get("NETLAB_REQUIRE", "").split(",")
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    passed = passed_by_clock(
+        [report.nodeid for report in reporter.stats.get("passed", []) if report.nodeid.startswith("tests/kernel/")]
+    )
+    minimum = read_minimum(MINIMUM_FILE)
+    for clock, need in ((REAL, "kernel"), (VIRTUAL, "virtual")):
+        if need in required and passed[clock] < minimum[clock]:
+            reporter.write_line(
+                f"only {passed[clock]} kernel tests passed in {clock} time; {MINIMUM_FILE.name} asks for "
+                f"{minimum[clock]}",
+                red=True,
+            )
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED

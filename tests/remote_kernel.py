@@ -1,9 +1,9 @@
-"""Runs kernel tests inside the guest kernel and reports them here as if they had run here.
+"""Runs kernel tests inside guest kernels and reports them here as if they had run here.
 
 ::
 
-    pytest (host) --starts--> netlab guest run -- pytest --on host IDS (guest)
-         ^                                    |
+    pytest (host) --starts--> netlab guest run -- pytest --on host IDS (guest)        one in real time,
+         ^                                    |                                       one in virtual time
          `---- one JSON line a report --------'   a plain file: the guest's writes are seen at once
 """
 
@@ -19,9 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kernel_clocks import VirtualTwin
 
 GUEST_BUDGET_S = 2400
 POLL_S = 0.1
+VIRTUAL_OPTIONS = ("--virtual-time", "--stall", "180s")
+"""A busy machine imports slowly, and the clock stands still meanwhile."""
+VIRTUAL_NICE = 10
+"""In virtual time it makes no difference when a program gets its turn; to all others here it does."""
 
 
 class ReportFile:
@@ -41,10 +46,17 @@ class ReportFile:
 
 
 class GuestRun:
-    """On the host: starts the guest with all kernel tests, then reports each as its lines arrive."""
+    """On the host: starts a guest with kernel tests, then reports each as its lines arrive.
 
-    def __init__(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    Args:
+        config: Of this run.
+        items: The tests, by the names under which the guest knows them.
+        options: Of ``netlab guest run``.
+    """
+
+    def __init__(self, config: pytest.Config, items: dict[str, pytest.Item], options: tuple[str, ...]) -> None:
         self._config = config
+        self._items = items
         self._folder = tempfile.TemporaryDirectory(prefix="netlab-tests-")
         folder = Path(self._folder.name)
         self._reports_path = folder / "reports.jsonl"
@@ -52,9 +64,10 @@ class GuestRun:
         self._output_path = folder / "output.txt"
         self._read_bytes = 0
         self._reports: dict[str, list[dict[str, Any]]] = {}
-        command = [sys.executable, "-P", "-m", "netlab", "guest", "run", "--timeout", f"{GUEST_BUDGET_S}s", "--",
-                   sys.executable, "-m", "pytest", "--on", "host", "-p", "no:cacheprovider", "-q",
-                   *(item.nodeid for item in items)]  # fmt: skip
+        command = [
+            sys.executable, "-P", "-m", "netlab", "guest", "run", *options,
+            "--timeout", f"{GUEST_BUDGET_S}s", "--", sys.executable, "-m", "pytest", "--on", "host", "-p", "no:cacheprovider", "-q", *items,
+        ]  # fmt: skip
         environment = dict(os.environ, NETLAB_TEST_REPORTS=str(self._reports_path))
         with self._output_path.open("wb") as output:
             self._process = subprocess.Popen(
@@ -66,9 +79,21 @@ class GuestRun:
                 stderr=subprocess.STDOUT,
             )
 
+    @classmethod
+    def in_real_time(cls, config: pytest.Config, items: list[pytest.Item]) -> GuestRun:
+        """Start a guest for tests as they are."""
+        return cls(config, {item.nodeid: item for item in items}, ())
+
+    @classmethod
+    def in_virtual_time(cls, config: pytest.Config, twins: list[VirtualTwin]) -> GuestRun:
+        """Start a guest with time travel for tests that have twins here."""
+        run = cls(config, {twin.twin_of.nodeid: twin for twin in twins}, VIRTUAL_OPTIONS)
+        os.setpriority(os.PRIO_PROCESS, run._process.pid, VIRTUAL_NICE)
+        return run
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
-        if item.get_closest_marker("kernel") is None:
+        if item not in self._items.values():
             return None
         hook = item.ihook
         hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -101,6 +126,7 @@ class GuestRun:
         self._read_bytes += len(complete)
         for line in complete.splitlines():
             data = json.loads(line)
+            data["nodeid"] = self._items[data["nodeid"]].nodeid
             self._reports.setdefault(data["nodeid"], []).append(data)
 
     def _output_tail(self) -> str:

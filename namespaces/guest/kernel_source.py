@@ -209,9 +209,10 @@ def named_source(path: Path) -> KernelSource:
     """Return the source at a path: a tree or a tarball.
 
     Raises:
-        GuestError: There is nothing there.
+        GuestError: There is nothing there, or a folder that is no tree for it.
     """
     if path.is_dir():
+        check_tree(path)  # here already: another build may have to be waited for
         return TreeSource(path.resolve())
     if path.is_file():
         return TarballSource(path.resolve())

@@ -24,7 +24,7 @@ from typing import NoReturn
 
 import msgspec
 
-from netlab.errors import NetlabError
+from netlab.errors import LabError, NetlabError
 from netlab.namespaces.relay import requests
 from netlab.namespaces.relay.frame import FrameReader, RelayFrameError, send_frame
 from netlab.namespaces.relay.lane import Lane
@@ -113,15 +113,13 @@ class RelayServer:
             return self._do(request)
         except (OSError, NetlabError) as error:
             return Reply(problem=str(error))
-        except KeyError as error:
-            return Reply(problem=f"the relay has no link {error}")
 
     def _do(self, request: requests.Request) -> Reply:  # noqa: PLR0911 - one line a request
         match request:
             case requests.AddLink():
                 return self._add(request)
             case requests.Join(number):
-                return self._join(self._links[number])
+                return self._join(self._link(number))
             case requests.Remove(number):
                 return self._remove(number)
             case requests.Change(puts):
@@ -140,11 +138,12 @@ class RelayServer:
         first, second = (
             _PORTS[kind](self._reader.descriptors.popleft(), request.frame_bytes) for kind in request.kinds
         )
-        if request.medium is not None and request.medium not in self._media:
+        try:
+            medium = None if request.medium is None else self._medium(request.medium)
+        except LabError:
             first.close()
             second.close()
-            return Reply(problem=f"the relay has no medium {request.medium}")
-        medium = None if request.medium is None else self._media[request.medium]
+            raise
         link = self._links[request.number] = _RelayedLink(request, (first, second), self._loop, medium)
         self._tell_log(link)
         return Reply()
@@ -172,8 +171,6 @@ class RelayServer:
                 problems.append("")
             except NetlabError as error:
                 problems.append(str(error))
-            except KeyError:
-                problems.append(f"the relay has no link {put.place.number}")
         return Reply(problems=tuple(problems))
 
     def _put(self, place: requests.Place, state: QdiscState) -> None:
@@ -186,18 +183,38 @@ class RelayServer:
 
     def _read(self, place: requests.Place) -> Reply:
         """Tell a model's state; without tables, as a kernel's dump."""
-        state = self._media[place.number].state if place.side == "medium" else self._lane(place).state
+        state = self._medium(place.number).state if place.side == "medium" else self._lane(place).state
         if state is None:
             return Reply()
         return Reply(state=to_plain(state.replace(delay_table=None, slot_table=None)))
+
+    def _link(self, number: int) -> _RelayedLink:
+        """Return a link.
+
+        Raises:
+            LabError: There is none of this number.
+        """
+        if number not in self._links:
+            raise LabError(f"the relay has no link {number}")
+        return self._links[number]
+
+    def _medium(self, number: int) -> MediumQueue:
+        """Return a medium.
+
+        Raises:
+            LabError: There is none of this number.
+        """
+        if number not in self._media:
+            raise LabError(f"the relay has no medium {number}")
+        return self._media[number]
 
     def _lane(self, place: requests.Place) -> Lane:
         """Return the lane of a place.
 
         Raises:
-            KeyError: There is none.
+            LabError: There is none.
         """
-        return self._links[place.number].lanes["back" if place.side == "back" else "forward"]
+        return self._link(place.number).lanes["back" if place.side == "back" else "forward"]
 
     def _record(self, request: requests.Record) -> Reply:
         self._stop_log()

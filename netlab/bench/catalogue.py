@@ -60,6 +60,18 @@ CATALOGUE: dict[str, Entry] = {
     "model-speed": Entry(
         about="LinkModel, wifi-normal: one link, and 1,000 links at once", where="model_speed:model_speed"
     ),
+    "engines-agree": Entry(
+        about="real netem in virtual time against LinkModel: fates and delays of 2,000 packets an impairment",
+        where="engines_agree:engines_agree",
+        virtual_time=True,
+        starts_guests=True,
+    ),
+    "property-states": Entry(
+        about="random netem states put in force one after another and read back: what sticks",
+        where="property_states:property_states",
+        needs_netem=True,
+        virtual_time=True,
+    ),
     "guest-boot": Entry(about="netlab guest run -- true", where="commands:guest_boot"),
     "help-time": Entry(about="netlab --help against python -c pass", where="commands:help_time"),
     "protocol": Entry(

@@ -36,9 +36,10 @@ _LOOK_S = 0.005
 
 
 class _Star(NamedTuple):
-    """What one star cost: seconds, and memory a link."""
+    """What one star cost: seconds, those of this process's processor time, and memory a link."""
 
     up_s: float
+    busy_s: float
     down_s: float
     kernel_kib: float
     process_kib: float
@@ -74,12 +75,12 @@ def _make_star(links: int, profile: str | None) -> _Star:
     """Make a star and remove it."""
     gc.collect()
     kernel_kib, process_kib = _kernel_kib(), _process_kib()
-    began_s = time.perf_counter()
+    began_s, busy_s = time.perf_counter(), time.process_time()
     with Lab() as lab, Node.open("the watcher of devices") as watcher:
         hub = lab.add_host("hub")
         hosts = [lab.add_host(f"host{number}") for number in range(links)]
         lab.add_links([LinkOrder(hub, host, profile) for host in hosts])
-        up_s = time.perf_counter() - began_s
+        up_s, busy_s = time.perf_counter() - began_s, time.process_time() - busy_s
         kernel_kib, process_kib = _kernel_kib() - kernel_kib, _process_kib() - process_kib
         for number, host in enumerate((hub, hosts[-1])):
             _watch(watcher, host, f"watch{number}")
@@ -90,7 +91,7 @@ def _make_star(links: int, profile: str | None) -> _Star:
                 raise LabError(f"a star of {links} links: its devices are there {_GONE_S:g} s after it was closed")
             time.sleep(_LOOK_S)
         down_s = time.perf_counter() - began_s
-    return _Star(up_s, down_s, kernel_kib / links, process_kib / links)
+    return _Star(up_s, busy_s, down_s, kernel_kib / links, process_kib / links)
 
 
 def _watch(watcher: Node, host: Host, name: str) -> None:
@@ -103,13 +104,16 @@ def _cost_s(stars: list[_Star]) -> float:
 
 
 def _text(links: int, stars: list[_Star]) -> str:
-    up_s, down_s = (statistics.median(getattr(star, field) for star in stars) for field in ("up_s", "down_s"))
-    # The first of a size: those after it take what it has left in the caches.
-    kernel_kib, process_kib = stars[0].kernel_kib, stars[0].process_kib
-    return (
-        f"{links} links: up {up_s:.3f} s, down {down_s:.3f} s (n = {len(stars)}), a link "
-        f"{1e3 * up_s / links:.2f} ms, {kernel_kib:.0f} KiB in the kernel, {process_kib:.1f} KiB in this process"
+    up_s, busy_s, down_s = (statistics.median(column) for column in list(zip(*stars, strict=True))[:3])
+    text = (
+        f"{links} links: up {up_s:.3f} s ({busy_s:.3f} s of processor time), down {down_s:.3f} s "
+        f"(n = {len(stars)}), {1e3 * up_s / links:.2f} ms a link"
     )
+    if links < LINKS:
+        return text
+    # The first: those after it take what it has left in the caches.
+    first = stars[0]
+    return f"{text}, {first.kernel_kib:.0f} KiB a link in the kernel, {first.process_kib:.1f} KiB here"
 
 
 def _kernel_kib() -> float:

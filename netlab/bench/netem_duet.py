@@ -13,10 +13,10 @@ moment is early, which nothing may be, and what it is late by is the timer's lat
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from typing import NamedTuple
 
 from netlab.bench.netem_rig import FRAME_BYTES, Arrival, NetemRig, Sending
+from netlab.namespaces.kernel_objects import ROOT
 from netlab.traces.fate import Copy, Fate
 from netlab.traces.link_model import LinkModel
 from netlab.traces.qdisc_change import QdiscChange
@@ -24,7 +24,9 @@ from netlab.traces.qdisc_state import QdiscState
 
 __all__ = ["Comparison", "NetemDuet"]
 
-_QUIET_S = 0.2
+_PATIENCE_S = 3.0
+_SURPLUS_S = 0.05
+"""For copies that the model does not deliver."""
 
 
 class Comparison(NamedTuple):
@@ -62,6 +64,16 @@ class NetemDuet:
         self._arrivals: list[Arrival] = []
 
     @property
+    def fates(self) -> list[Fate]:
+        """What the model says of each packet."""
+        return self._fates
+
+    @property
+    def arrivals(self) -> list[Arrival]:
+        """What has come, in order."""
+        return self._arrivals
+
+    @property
     def model_state(self) -> QdiscState:
         """What the model says a dump would show."""
         return self._model.state
@@ -77,9 +89,15 @@ class NetemDuet:
         self._sendings += sendings
         self._fates += [self._model.enqueue(one.before_ns, length_bytes, ect=ect) for one in sendings]
 
-    def receive(self, quiet_s: float = _QUIET_S) -> None:
-        """Take what arrives until nothing has for a while: what is sent next finds the link empty."""
-        self._arrivals += self._rig.receive(quiet_s)
+    def receive(self, patience_s: float = _PATIENCE_S) -> None:
+        """Take what arrives until all that the model delivers has come: what is sent next finds the link empty.
+
+        Args:
+            patience_s: Longer than any packet stays in the link, however busy the machine.
+        """
+        awaited = sum(len(fate.copies) for fate in self._fates) - len(self._arrivals)
+        self._arrivals += self._rig.receive(patience_s, max(awaited, 0))
+        self._arrivals += self._rig.receive(_SURPLUS_S)
 
     def apply(self, state: QdiscState, *, fast: bool = False) -> None:
         """Put both in a state, as a link would be."""
@@ -88,19 +106,25 @@ class NetemDuet:
         assert sent is not None  # it has just been sent
         self._model.apply(sent)
 
-    def change(self, change: QdiscChange, send: Callable[[QdiscChange], None]) -> None:
-        """Give both one message that leaves things unsaid; ``send`` gives it to the kernel."""
-        send(change)
+    def change(self, change: QdiscChange, options: bytes) -> None:
+        """Give both one message that leaves things unsaid.
+
+        Args:
+            change: As the model takes it.
+            options: The same as the kernel takes it; the qdisc's own memory of what was sent is passed by.
+        """
+        qdisc = self._rig.qdisc
+        self._rig.route.qdisc_change(qdisc.ifindex, qdisc.handle, ROOT, "netem", options)
         self._model.change(change)
 
-    def finish(self, quiet_s: float = _QUIET_S, *, skip: int = 0) -> Comparison:
+    def finish(self, patience_s: float = _PATIENCE_S, *, skip: int = 0) -> Comparison:
         """Take what still arrives and compare.
 
         Args:
-            quiet_s: Longer than any packet stays in the link.
+            patience_s: As for ``receive``.
             skip: How many packets at the beginning are not compared (a correlation begins anywhere).
         """
-        self.receive(quiet_s)
+        self.receive(patience_s)
         of_number: dict[int, list[Arrival]] = defaultdict(list)
         for arrival in self._arrivals:
             of_number[arrival.number].append(arrival)

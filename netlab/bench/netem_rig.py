@@ -62,14 +62,19 @@ class Arrival(NamedTuple):
     Attributes:
         number: Its number.
         at_ns: The kernel's stamp, on the clock of ``Sending``.
-        corrupted: One bit of it was flipped.
+        flipped_bit: Which bit of it was flipped, counted from its first byte's highest; None: it is whole.
         marked: It bears the mark of congestion.
     """
 
     number: int
     at_ns: int
-    corrupted: bool
+    flipped_bit: int | None
     marked: bool
+
+    @property
+    def corrupted(self) -> bool:
+        """Whether a bit of it was flipped."""
+        return self.flipped_bit is not None
 
 
 class NetemRig:
@@ -91,7 +96,14 @@ class NetemRig:
         """Put a fresh netem there: nothing of one before it is left, nor frames in it."""
         if self.qdisc.asked is not None:
             self.qdisc.delete()
+            self._forget_arrivals()
         self.qdisc.add(state)
+
+    def _forget_arrivals(self) -> None:
+        self._receiver.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self._receiver.recv(1)
 
     def send(
         self, numbers: Iterable[int], *, period_s: float = 0.0, length_bytes: int = FRAME_BYTES, ect: bool = False

@@ -54,19 +54,20 @@ class NumberedFrame(NamedTuple):
         plain, marked = _heads(length_bytes - len(_ETHERNET), ect)
         return cls(plain + body, marked + body if ect else None)
 
-    def look(self, seen: bytes) -> tuple[bool, bool]:
-        """Return whether this frame, as it has come, was corrupted, and whether it was marked.
+    def look(self, seen: bytes) -> tuple[int | None, bool]:
+        """Return which bit of this frame, as it has come, is flipped (None: none), and whether it was marked.
 
         Raises:
             LabError: It is neither the frame nor the frame with one bit flipped.
         """
         for sent, is_marked in ((self.plain, False), (self.marked, True)):
-            flipped = _differing_bits(seen, sent) if sent is not None else 2
-            if flipped <= 1:
-                return bool(flipped), is_marked
-        raise LabError(
-            f"a frame of {len(self.plain)} bytes came with more than one bit changed: {seen[:60].hex()}"
-        )
+            if seen == sent:
+                return None, is_marked
+            if sent is not None and len(seen) == len(sent):
+                difference = int.from_bytes(seen, "big") ^ int.from_bytes(sent, "big")
+                if difference.bit_count() == 1:
+                    return 8 * len(seen) - difference.bit_length(), is_marked
+        raise LabError(f"a frame came with more than one bit changed: {seen[:60].hex()}")
 
 
 def number_of(seen: bytes) -> int:
@@ -82,14 +83,6 @@ def number_of(seen: bytes) -> int:
         if second == third:
             return int(second)
     raise LabError(f"a frame came that nobody sent here: {seen[:60].hex()}")
-
-
-def _differing_bits(one: bytes, other: bytes) -> int:
-    if one == other:
-        return 0
-    if len(one) != len(other):
-        return 8 * max(len(one), len(other))
-    return (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).bit_count()
 
 
 @lru_cache(maxsize=64)

@@ -139,6 +139,9 @@ def _lines(report: LabReport) -> list[str]:
         lines += _host_lines(host)
     for link in report.links:
         lines += _link_lines(link)
+    for medium in report.media:
+        lines.append(f"medium {medium.name}: {medium.rate_bps / 1e6:g} Mbit/s, {medium.queue_packets} packets")
+        lines += _direction_lines("shared", medium.shared)
     for change in report.changes:
         what = state_text(change.state) + (f" NOT IN FORCE: {change.refusal}" if change.refusal else "")
         times = f"asked {change.asked_s:.3f} s, applied {change.applied_s:.3f} s"

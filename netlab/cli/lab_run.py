@@ -97,6 +97,8 @@ def _play(ctx: click.Context, lab: LabSpec, spec: Path, seed: int | None) -> Epi
     from netlab.episode_run import EpisodePlan
 
     plan = EpisodePlan.of(lab, str(spec), seed)
+    for text in plan.pair.warnings() if plan.pair is not None else ():
+        _say(text)
     begin_s = time.monotonic()
     if ctx.meta["netlab.engine"] == _MODEL:
         from netlab.episode_model import play_on_model
@@ -106,13 +108,17 @@ def _play(ctx: click.Context, lab: LabSpec, spec: Path, seed: int | None) -> Epi
         from netlab.episode_lab import play_in_lab
 
         engine = ctx.meta["netlab.chosen"]
-        click.echo(f"netlab: the lab runs {engine.reason}", err=True)
-        played = play_in_lab(plan, engine.wiring)
-    click.echo(f"netlab: took {time.monotonic() - begin_s:.2f} s", err=True)
+        _say(f"the lab runs {engine.reason}")
+        played = play_in_lab(plan, engine.wiring, _say)
+    _say(f"took {time.monotonic() - begin_s:.2f} s")
     if "early" in played.packets.header:
-        text = f"{played.packets.header['early']}: they took draws that were meant for others"
-        click.echo(f"netlab: {text}; corners will not agree", err=True)
+        early = played.packets.header["early"]
+        _say(f"{early}: they took draws that were meant for others; corners will not agree")
     return EpisodeReport.of(plan, played)
+
+
+def _say(text: str) -> None:
+    click.echo(f"netlab: {text}", err=True)
 
 
 def _refuse_without_episode(spec: Path, asked: dict[str, object]) -> None:
@@ -156,7 +162,7 @@ def _write_packets(path: Path, log: PacketLog) -> None:
 
     write_document(path, log.encode())
     if "incomplete" in log.header:
-        click.echo(f"netlab: {path} is incomplete: {log.header['incomplete']}", err=True)
+        _say(f"{path} is incomplete: {log.header['incomplete']}")
 
 
 def _print_report(report: EpisodeReport) -> None:

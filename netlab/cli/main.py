@@ -19,7 +19,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "demo": ("netlab.cli.demo:demo", "Run the main job on real netem and print its table."),
     "exec": ("netlab.cli.exec:exec_", "Run any program in a throw-away host behind an impaired link."),
-    "lab": ("netlab.cli.lab:lab", "Play a lab from a file, on any kernel or none."),
+    "lab": ("netlab.cli.lab:lab", "Play a lab from a file, or let it stay and work in it."),
     "shim": ("netlab.cli.shim:shim", "Impair real traffic between two interfaces of this machine."),
     "doctor": ("netlab.cli.doctor:doctor", "Say what this machine can do, and how to get the rest."),
     "profile": ("netlab.cli.profile:profile", "List and show link profiles."),

@@ -29,7 +29,9 @@ def in_virtual_time(*command: str, cwd: Path) -> str:
 
 def test_a_minute_behind_a_link_is_the_same_twice_and_takes_no_minute(tmp_path: Path) -> None:
     begin_s = time.monotonic()
-    done = netlab(*LOSSY, "sh", "-c", "ping -D -c 60 -i 1 $NETLAB_PEER; exit 5", cwd=tmp_path)
+    # Fates, order and round trips to 0.1 ms. The clock itself may differ by single steps of 256 ns after half a
+    # minute: something in a kernel with netem wakes once, at a moment drawn by chance (docs/virtual-time.md).
+    done = netlab(*LOSSY, "sh", "-c", "ping -c 60 -i 1 $NETLAB_PEER | grep -v statistics; exit 5", cwd=tmp_path)
     took_s = time.monotonic() - begin_s
     assert done.returncode == 5, done.stderr
     assert "identical: " in done.stderr

@@ -247,6 +247,7 @@ def test_a_link_that_shows_another_state_can_be_tried_again(lab: Lab, monkeypatc
     assert all(state is not None and state.latency_ns == 10_000_000 for state in link.read())
 
 
+@pytest.mark.real_time("in virtual time a link without a seed is refused")
 def test_a_kernel_without_seeds_is_said_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, link = _joined(lab, None)
     assert (lab.seeded, lab.warnings) == (True, [])
@@ -255,7 +256,7 @@ def test_a_kernel_without_seeds_is_said_once(lab: Lab, monkeypatch: pytest.Monke
     link.apply(QdiscState(latency_ns=5), "back")  # a state is applied as it is: this one names no seed
     assert (lab.seeded, lab.warnings) == (False, [])
     old = msgspec.structs.replace(kernel_features(), release="6.1.0", seed=False)
-    monkeypatch.setattr("netlab.lab.kernel_features", lambda: old)
+    monkeypatch.setattr("netlab.namespaces.kernel_wire.kernel_features", lambda: old)
     with Lab() as other:
         _joined(other, LinkProfile(loss=0.1))
         assert other.seeded is False

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from netem_states import netem_states
-from netem_wire import INTERFACE, Wire, netem_wire
 
+from netlab.bench.netem_rig import INTERFACE, NetemRig, netem_rig
 from netlab.errors import KernelError
 from netlab.namespaces.kernel_objects import ROOT
 from netlab.namespaces.netem_codec import encode_netem
@@ -23,9 +23,9 @@ U32 = 2**32 - 1
 
 
 @pytest.fixture
-def wire() -> Iterator[Wire]:
-    with netem_wire(QdiscState()) as wire:
-        yield wire
+def rig() -> Iterator[NetemRig]:
+    with netem_rig(QdiscState()) as rig:
+        yield rig
 
 
 ALONE: dict[str, dict[str, Any]] = {
@@ -74,29 +74,29 @@ ALONE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_each_attribute_alone(wire: Wire, name: str) -> None:
+def test_each_attribute_alone(rig: NetemRig, name: str) -> None:
     state = QdiscState(**ALONE[name])
-    wire.qdisc.apply(state)
-    read = wire.qdisc.read()
+    rig.qdisc.apply(state)
+    read = rig.qdisc.read()
     assert compare_netem(state, read) == []
     assert read.seed is not None
-    wire.qdisc.apply_fast(state.replace(seed=1))
-    wire.qdisc.verify()
+    rig.qdisc.apply_fast(state.replace(seed=1))
+    rig.qdisc.verify()
 
 
 @pytest.mark.parametrize("name", ALONE)
 def test_added_in_each_state(name: str) -> None:
-    with netem_wire() as wire:
-        wire.qdisc.add(QdiscState(**ALONE[name]))
+    with netem_rig() as rig:
+        rig.qdisc.add(QdiscState(**ALONE[name]))
 
 
 def test_each_attribute_after_each_other() -> None:
     """Every ordered pair, on one qdisc: nothing of the first is left in the second."""
     pairs = 0
-    with netem_wire(QdiscState()) as wire:
+    with netem_rig(QdiscState()) as rig:
         for first, second in itertools.permutations(ALONE.values(), 2):
-            wire.qdisc.apply_fast(QdiscState(**first))
-            wire.qdisc.apply(QdiscState(**second))
+            rig.qdisc.apply_fast(QdiscState(**first))
+            rig.qdisc.apply(QdiscState(**second))
             pairs += 1
     assert pairs == len(ALONE) * (len(ALONE) - 1)
 
@@ -112,21 +112,21 @@ FULL = QdiscState(
 )  # fmt: skip
 
 
-def test_everything_at_once_then_nothing_leaves_no_trace(wire: Wire) -> None:
-    wire.qdisc.apply(QdiscState(seed=1))
-    before = wire.qdisc.counters().options
-    wire.qdisc.apply(FULL)
-    assert compare_netem(FULL, wire.qdisc.read()) == []
-    wire.qdisc.apply(QdiscState(seed=1))
-    assert wire.qdisc.counters().options == before
+def test_everything_at_once_then_nothing_leaves_no_trace(rig: NetemRig) -> None:
+    rig.qdisc.apply(QdiscState(seed=1))
+    before = rig.qdisc.counters().options
+    rig.qdisc.apply(FULL)
+    assert compare_netem(FULL, rig.qdisc.read()) == []
+    rig.qdisc.apply(QdiscState(seed=1))
+    assert rig.qdisc.counters().options == before
 
 
-def test_a_field_left_out_of_a_message_would_have_stayed(wire: Wire) -> None:
+def test_a_field_left_out_of_a_message_would_have_stayed(rig: NetemRig) -> None:
     """The reason for full-state changes: the same change without its zeros leaves what was there."""
-    wire.qdisc.apply(FULL)
+    rig.qdisc.apply(FULL)
     qopt_alone = encode_netem(QdiscState())[:24]
-    wire.route.qdisc_change(INTERFACE, DEFAULT_HANDLE, ROOT, "netem", qopt_alone)
-    read = wire.qdisc.read()
+    rig.route.qdisc_change(INTERFACE, DEFAULT_HANDLE, ROOT, "netem", qopt_alone)
+    read = rig.qdisc.read()
     for field in ("delay_correlation", "loss_correlation", "reorder", "corrupt", "rate_bytes_per_s", "ecn",
                   "slot", "seed"):  # fmt: skip
         assert getattr(read, field) == getattr(FULL, field), field
@@ -140,16 +140,16 @@ def test_a_field_left_out_of_a_message_would_have_stayed(wire: Wire) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 @given(first=netem_states(), second=netem_states(), fast=st.booleans())
-def test_random_states_after_one_another(wire: Wire, first: QdiscState, second: QdiscState, fast: bool) -> None:
+def test_random_states_after_one_another(rig: NetemRig, first: QdiscState, second: QdiscState, fast: bool) -> None:
     for state in (first, second):
         if fast:
-            wire.qdisc.apply_fast(state)
-            wire.qdisc.verify()
+            rig.qdisc.apply_fast(state)
+            rig.qdisc.verify()
         else:
-            wire.qdisc.apply(state)
-        wire_state = wire.qdisc.asked
-        assert wire_state is not None
-        assert compare_netem(wire_state, wire.qdisc.read()) == []
+            rig.qdisc.apply(state)
+        sent = rig.qdisc.asked
+        assert sent is not None
+        assert compare_netem(sent, rig.qdisc.read()) == []
 
 
 @pytest.mark.parametrize(
@@ -161,14 +161,14 @@ def test_random_states_after_one_another(wire: Wire, first: QdiscState, second: 
         (QdiscState(slot=SlotState(min_delay_ns=1, max_delay_ns=1, max_packets=-1)), "negative slot limit"),
     ],
 )
-def test_the_kernels_own_words_reach_the_error(wire: Wire, state: QdiscState, words: str) -> None:
+def test_the_kernels_own_words_reach_the_error(rig: NetemRig, state: QdiscState, words: str) -> None:
     """Newer kernels refuse these in words; older ones take them, and then they must read back."""
     before = QdiscState(latency_ns=5, seed=1)
-    for apply in (wire.qdisc.apply, wire.qdisc.apply_fast):
-        wire.qdisc.apply(before)
+    for apply in (rig.qdisc.apply, rig.qdisc.apply_fast):
+        rig.qdisc.apply(before)
         try:
             apply(state)
         except KernelError as error:
             assert words in str(error)
-            assert compare_netem(before, wire.qdisc.read()) == [], "a refused change changes nothing"
-            wire.qdisc.verify()
+            assert compare_netem(before, rig.qdisc.read()) == [], "a refused change changes nothing"
+            rig.qdisc.verify()

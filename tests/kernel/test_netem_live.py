@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from netem_wire import INTERFACE, Wire, netem_wire
 
+from netlab.bench.netem_rig import INTERFACE, NetemRig, netem_rig
 from netlab.errors import KernelError
 from netlab.namespaces.kernel_objects import ROOT
 from netlab.namespaces.netem_codec import encode_netem
@@ -24,9 +23,14 @@ SLOW = QdiscState(latency_ns=200 * MS, seed=7)
 
 
 @pytest.fixture
-def wire() -> Iterator[Wire]:
-    with netem_wire(SLOW) as wire:
-        yield wire
+def rig() -> Iterator[NetemRig]:
+    with netem_rig(SLOW) as rig:
+        yield rig
+
+
+def numbers(rig: NetemRig, quiet_s: float = QUIET_S) -> list[int]:
+    """Return the numbers that arrive, in order, until nothing has come for a while."""
+    return [arrival.number for arrival in rig.receive(quiet_s)]
 
 
 Change = Callable[[NetemQdisc, QdiscState], None]
@@ -34,57 +38,56 @@ CHANGES = pytest.mark.parametrize("change", [NetemQdisc.apply, NetemQdisc.apply_
 
 
 @CHANGES
-def test_a_change_keeps_the_packets_in_flight(wire: Wire, change: Change) -> None:
-    wire.send(range(PACKETS))
-    assert wire.qdisc.counters().queued_packets == PACKETS
-    change(wire.qdisc, SLOW.replace(latency_ns=100 * MS, loss=ALWAYS, seed=8))
-    assert wire.qdisc.counters().queued_packets == PACKETS
-    assert wire.receive(QUIET_S) == list(range(PACKETS))
+def test_a_change_keeps_the_packets_in_flight(rig: NetemRig, change: Change) -> None:
+    rig.send(range(PACKETS))
+    assert rig.qdisc.counters().queued_packets == PACKETS
+    change(rig.qdisc, SLOW.replace(latency_ns=100 * MS, loss=ALWAYS, seed=8))
+    assert rig.qdisc.counters().queued_packets == PACKETS
+    assert numbers(rig) == list(range(PACKETS))
 
 
-def test_delete_and_add_would_lose_them_all(wire: Wire) -> None:
-    wire.send(range(PACKETS))
-    wire.qdisc.delete()
-    wire.qdisc.add(SLOW)
-    assert wire.receive(QUIET_S) == []
-
-
-@CHANGES
-def test_packets_sent_after_a_shorter_delay_overtake(wire: Wire, change: Change) -> None:
-    wire.send(range(PACKETS))
-    change(wire.qdisc, SLOW.replace(latency_ns=0))
-    wire.send(range(PACKETS, 2 * PACKETS))
-    assert wire.receive(QUIET_S) == [*range(PACKETS, 2 * PACKETS), *range(PACKETS)]
+def test_delete_and_add_would_lose_them_all(rig: NetemRig) -> None:
+    rig.send(range(PACKETS))
+    rig.qdisc.delete()
+    rig.qdisc.add(SLOW)
+    assert numbers(rig) == []
 
 
 @CHANGES
-def test_with_a_rate_nothing_overtakes(wire: Wire, change: Change) -> None:
+def test_packets_sent_after_a_shorter_delay_overtake(rig: NetemRig, change: Change) -> None:
+    rig.send(range(PACKETS))
+    change(rig.qdisc, SLOW.replace(latency_ns=0))
+    rig.send(range(PACKETS, 2 * PACKETS))
+    assert numbers(rig) == [*range(PACKETS, 2 * PACKETS), *range(PACKETS)]
+
+
+@CHANGES
+def test_with_a_rate_nothing_overtakes(rig: NetemRig, change: Change) -> None:
     ordered = SLOW.replace(rate_bytes_per_s=12_500_000_000)
-    change(wire.qdisc, ordered)
-    wire.send(range(PACKETS))
-    change(wire.qdisc, ordered.replace(latency_ns=0))
-    wire.send(range(PACKETS, 2 * PACKETS))
-    assert wire.receive(QUIET_S) == list(range(2 * PACKETS))
+    change(rig.qdisc, ordered)
+    rig.send(range(PACKETS))
+    change(rig.qdisc, ordered.replace(latency_ns=0))
+    rig.send(range(PACKETS, 2 * PACKETS))
+    assert numbers(rig) == list(range(2 * PACKETS))
 
 
 @CHANGES
-def test_the_delay_changes_from_one_packet_to_the_next(wire: Wire, change: Change) -> None:
+def test_the_delay_changes_from_one_packet_to_the_next(rig: NetemRig, change: Change) -> None:
     """n = 12 packets at six delays; a timer may be late (60 ms allowed on a busy machine), never early."""
     delays_ms = [0, 150, 40, 250, 10, 100]
     for number, delay_ms in enumerate(delays_ms):
-        change(wire.qdisc, SLOW.replace(latency_ns=delay_ms * MS, seed=number))
-        sent_s = time.monotonic()
-        wire.send(range(2))
-        arrived = wire.receive_with_times(1.0, count=2)
-        assert [packet for packet, _ in arrived] == [0, 1]
-        measured_ms = [(at_s - sent_s) * 1e3 for _, at_s in arrived]
+        change(rig.qdisc, SLOW.replace(latency_ns=delay_ms * MS, seed=number))
+        sendings = rig.send(range(2))
+        arrived = rig.receive(1.0, count=2)
+        assert [arrival.number for arrival in arrived] == [0, 1]
+        measured_ms = [(arrival.at_ns - sendings[0].before_ns) / MS for arrival in arrived]
         print(f"asked {delay_ms} ms, measured {measured_ms} ms, tolerance 60 ms")
         assert all(delay_ms <= measured <= delay_ms + 60 for measured in measured_ms)
 
 
-def lost_of(wire: Wire, count: int) -> list[int]:
-    wire.send(range(count))
-    arrived = wire.receive(NO_DELAY_QUIET_S)
+def lost_of(rig: NetemRig, count: int) -> list[int]:
+    rig.send(range(count))
+    arrived = numbers(rig, NO_DELAY_QUIET_S)
     return sorted(set(range(count)) - set(arrived))
 
 
@@ -92,42 +95,41 @@ HALF = QdiscState(loss=2**31, seed=0x1234_5678_9ABC_DEF0)
 
 
 @CHANGES
-def test_a_seed_fixes_the_fates_and_no_seed_goes_on(wire: Wire, change: Change) -> None:
+def test_a_seed_fixes_the_fates_and_no_seed_goes_on(rig: NetemRig, change: Change) -> None:
     """64 packets at 50 %: equal patterns by chance have probability 2^-64."""
-    change(wire.qdisc, HALF)
-    first, second = lost_of(wire, 64), lost_of(wire, 64)
-    change(wire.qdisc, HALF)
-    assert lost_of(wire, 64) == first
-    change(wire.qdisc, HALF.replace(seed=None))
-    assert lost_of(wire, 64) == second, "without a seed the generator goes on where it was"
-    change(wire.qdisc, HALF.replace(seed=HALF.seed + 1 if HALF.seed else 1))
-    assert lost_of(wire, 64) not in (first, second)
+    change(rig.qdisc, HALF)
+    first, second = lost_of(rig, 64), lost_of(rig, 64)
+    change(rig.qdisc, HALF)
+    assert lost_of(rig, 64) == first
+    change(rig.qdisc, HALF.replace(seed=None))
+    assert lost_of(rig, 64) == second, "without a seed the generator goes on where it was"
+    change(rig.qdisc, HALF.replace(seed=HALF.seed + 1 if HALF.seed else 1))
+    assert lost_of(rig, 64) not in (first, second)
 
 
 @CHANGES
-def test_a_loss_chain_goes_when_it_is_not_asked_for(wire: Wire, change: Change) -> None:
+def test_a_loss_chain_goes_when_it_is_not_asked_for(rig: NetemRig, change: Change) -> None:
     everything = GilbertElliottState(p=ALWAYS, r=0, h=0, k1=ALWAYS)
-    change(wire.qdisc, QdiscState(loss_model=everything, seed=1))
-    assert lost_of(wire, 20) == list(range(20))
-    change(wire.qdisc, QdiscState(seed=1))
-    assert lost_of(wire, 20) == []
+    change(rig.qdisc, QdiscState(loss_model=everything, seed=1))
+    assert lost_of(rig, 20) == list(range(20))
+    change(rig.qdisc, QdiscState(seed=1))
+    assert lost_of(rig, 20) == []
 
 
 @CHANGES
-def test_independent_loss_goes_when_it_is_not_asked_for(wire: Wire, change: Change) -> None:
-    change(wire.qdisc, QdiscState(loss=ALWAYS, seed=1))
-    assert lost_of(wire, 20) == list(range(20))
-    assert wire.qdisc.counters().dropped == 20
-    change(wire.qdisc, QdiscState(seed=1))
-    assert lost_of(wire, 20) == []
+def test_independent_loss_goes_when_it_is_not_asked_for(rig: NetemRig, change: Change) -> None:
+    change(rig.qdisc, QdiscState(loss=ALWAYS, seed=1))
+    assert lost_of(rig, 20) == list(range(20))
+    assert rig.qdisc.counters().dropped == 20
+    change(rig.qdisc, QdiscState(seed=1))
+    assert lost_of(rig, 20) == []
 
 
-def slowest_ms(wire: Wire) -> float:
-    sent_s = time.monotonic()
-    wire.send(range(20))
-    arrived = wire.receive_with_times(1.0, count=20)
+def slowest_ms(rig: NetemRig) -> float:
+    sendings = rig.send(range(20))
+    arrived = rig.receive(1.0, count=20)
     assert len(arrived) == 20
-    return (arrived[-1][1] - sent_s) * 1e3
+    return (arrived[-1].at_ns - sendings[0].before_ns) / MS
 
 
 # A table whose every entry is as far out as it goes: 10 ms of jitter become 40 ms of delay.
@@ -136,44 +138,44 @@ UNIFORM = FAR_OUT.replace(delay_table=None)
 
 
 @CHANGES
-def test_uniform_after_a_table_is_uniform(wire: Wire, change: Change) -> None:
+def test_uniform_after_a_table_is_uniform(rig: NetemRig, change: Change) -> None:
     """The table gives 200 ms; uniform 75 .. 125 ms; 60 ms allowed for late timers."""
-    change(wire.qdisc, FAR_OUT)
-    assert slowest_ms(wire) >= 199
-    change(wire.qdisc, UNIFORM)
-    assert 75 <= slowest_ms(wire) <= 185
+    change(rig.qdisc, FAR_OUT)
+    assert slowest_ms(rig) >= 199
+    change(rig.qdisc, UNIFORM)
+    assert 75 <= slowest_ms(rig) <= 185
 
 
-def test_no_message_removes_a_table(wire: Wire) -> None:
+def test_no_message_removes_a_table(rig: NetemRig) -> None:
     """The reason for the linear table: the full state without it leaves the old table in force."""
-    wire.qdisc.apply(FAR_OUT)
-    wire.route.qdisc_change(INTERFACE, DEFAULT_HANDLE, ROOT, "netem", encode_netem(UNIFORM))
-    assert slowest_ms(wire) >= 199
+    rig.qdisc.apply(FAR_OUT)
+    rig.route.qdisc_change(INTERFACE, DEFAULT_HANDLE, ROOT, "netem", encode_netem(UNIFORM))
+    assert slowest_ms(rig) >= 199
 
 
 @CHANGES
-def test_the_limit_counts_packets_in_the_delay_line(wire: Wire, change: Change) -> None:
-    change(wire.qdisc, SLOW.replace(limit_packets=5))
-    wire.send(range(20))
-    assert wire.receive(QUIET_S) == list(range(5))
+def test_the_limit_counts_packets_in_the_delay_line(rig: NetemRig, change: Change) -> None:
+    change(rig.qdisc, SLOW.replace(limit_packets=5))
+    rig.send(range(20))
+    assert numbers(rig) == list(range(5))
 
 
 @CHANGES
-def test_certain_duplication_and_reordering(wire: Wire, change: Change) -> None:
-    change(wire.qdisc, QdiscState(duplicate=ALWAYS, seed=1))
-    wire.send(range(3))
-    assert wire.receive(QUIET_S) == [0, 0, 1, 1, 2, 2]
-    change(wire.qdisc, SLOW.replace(gap=3, reorder=ALWAYS))
-    wire.send(range(6))
-    assert wire.receive(QUIET_S) == [2, 5, 0, 1, 3, 4]
+def test_certain_duplication_and_reordering(rig: NetemRig, change: Change) -> None:
+    change(rig.qdisc, QdiscState(duplicate=ALWAYS, seed=1))
+    rig.send(range(3))
+    assert numbers(rig) == [0, 0, 1, 1, 2, 2]
+    change(rig.qdisc, SLOW.replace(gap=3, reorder=ALWAYS))
+    rig.send(range(6))
+    assert numbers(rig) == [2, 5, 0, 1, 3, 4]
 
 
-def test_threads_share_a_socket(wire: Wire) -> None:
+def test_threads_share_a_socket(rig: NetemRig) -> None:
     """Three threads, one socket, 500 exchanges each: every acknowledgement reaches the one who asked."""
     errors: list[BaseException] = []
 
     def change(first_seed: int) -> None:
-        qdisc = NetemQdisc(wire.route, INTERFACE)
+        qdisc = NetemQdisc(rig.route, INTERFACE)
         try:
             for number in range(500):
                 qdisc.apply_fast(SLOW.replace(seed=first_seed + number))
@@ -183,7 +185,7 @@ def test_threads_share_a_socket(wire: Wire) -> None:
             errors.append(error)
 
     def refuse() -> None:
-        qdisc = NetemQdisc(wire.route, INTERFACE, handle=0x70000)
+        qdisc = NetemQdisc(rig.route, INTERFACE, handle=0x70000)
         for _ in range(500):
             try:
                 qdisc.apply_fast(SLOW)
@@ -198,43 +200,43 @@ def test_threads_share_a_socket(wire: Wire) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
-    wire.qdisc.apply(SLOW)
+    rig.qdisc.apply(SLOW)
 
 
-def test_a_lost_turn_is_taken_back(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_turn_is_taken_back(rig: NetemRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if Ctrl-C had fallen between taking the turn and the block that gives it back."""
     monkeypatch.setattr("netlab.namespaces.netlink_turn._LOST_S", 0.1)
-    wire.route._turn.free.clear()
-    wire.qdisc.apply_fast(SLOW)
-    wire.qdisc.verify()
+    rig.route._turn.free.clear()
+    rig.qdisc.apply_fast(SLOW)
+    rig.qdisc.verify()
 
 
-def test_an_answer_nobody_took_is_not_taken_for_another(wire: Wire) -> None:
-    wire.qdisc.apply_fast(SLOW)
-    wire.route._socket.send(bytes(wire.qdisc._request.message))  # type: ignore[union-attr]
-    wire.route._turn.drain()
+def test_an_answer_nobody_took_is_not_taken_for_another(rig: NetemRig) -> None:
+    rig.qdisc.apply_fast(SLOW)
+    rig.route._socket.send(bytes(rig.qdisc._request.message))  # type: ignore[union-attr]
+    rig.route._turn.drain()
     with pytest.raises(KernelError):
-        wire.qdisc.apply_fast(SLOW.replace(latency_ns=-5))
-    wire.qdisc.apply_fast(SLOW)
-    wire.qdisc.verify()
+        rig.qdisc.apply_fast(SLOW.replace(latency_ns=-5))
+    rig.qdisc.apply_fast(SLOW)
+    rig.qdisc.verify()
 
 
-def test_a_qdisc_that_is_gone(wire: Wire) -> None:
-    wire.qdisc.delete()
+def test_a_qdisc_that_is_gone(rig: NetemRig) -> None:
+    rig.qdisc.delete()
     with pytest.raises(KernelError) as caught:
-        wire.qdisc.apply_fast(SLOW)
+        rig.qdisc.apply_fast(SLOW)
     assert "interface 2" in str(caught.value)
     with pytest.raises(KernelError):
-        wire.qdisc.read()
-    wire.route.delete_link(INTERFACE)
+        rig.qdisc.read()
+    rig.route.delete_link(INTERFACE)
     with pytest.raises(KernelError, match="cannot add a netem qdisc to interface 2"):
-        wire.qdisc.add(SLOW)
+        rig.qdisc.add(SLOW)
 
 
-def test_a_closed_socket_is_one_clear_error(wire: Wire) -> None:
-    wire.qdisc.apply_fast(SLOW)
-    wire.route.close()
-    for attempt in (wire.qdisc.read, lambda: wire.qdisc.apply_fast(SLOW), lambda: wire.qdisc.apply(SLOW)):
+def test_a_closed_socket_is_one_clear_error(rig: NetemRig) -> None:
+    rig.qdisc.apply_fast(SLOW)
+    rig.route.close()
+    for attempt in (rig.qdisc.read, lambda: rig.qdisc.apply_fast(SLOW), lambda: rig.qdisc.apply(SLOW)):
         with pytest.raises(KernelError) as caught:
             attempt()
         assert "closed" in caught.value.hint

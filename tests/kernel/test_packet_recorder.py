@@ -8,8 +8,11 @@ import time
 import pytest
 
 from netlab.lab import Lab
+from netlab.lab_exec import run_exec
 from netlab.namespaces.features import kernel_features
 from netlab.traces.link_model import LinkModel
+from netlab.traces.packet_log import PacketLog
+from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import U32_MAX, QdiscState
 
 PACKETS = 400
@@ -87,3 +90,13 @@ def test_links_put_afresh_begin_with_their_next_seeds() -> None:
     assert after.forward == before.forward.replace(seed=after.forward.seed)
     seeds = {one.seed for one in (before.forward, before.back, after.forward, after.back)}
     assert len(seeds) == 4
+
+
+def test_exec_records_the_packets_of_its_command() -> None:
+    logs: list[PacketLog] = []
+    command = ["sh", "-c", "ping -c 3 -i 0.05 -q $NETLAB_PEER >/dev/null"]
+    assert run_exec(command, LinkProfile(delay_s=0.02), record=logs.append) == 0
+    (log,) = logs
+    assert [one.direction for one in log.records].count("forward") == 3
+    assert {(one.link, one.fate) for one in log.records} == {("exec", "delivered")}
+    assert all(one.delay_ns is not None and one.delay_ns >= 20_000_000 for one in log.records)

@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
 
-from staying_labs import StayingLabs, wait_until
+from staying_labs import RECEIVE, SEND, StayingLabs, wait_until
 
 PACKETS = 300
 MS = 1_000_000
@@ -49,27 +49,6 @@ delay = "20ms"
 [[link.step]]
 at = "100ms"
 delay = "30ms"
-"""
-
-# Says when it listens, then prints the number of each packet until one says it is the last.
-RECEIVE = """
-import socket
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-s.bind(("", 5000))
-s.settimeout(60)
-print("up", flush=True)
-while True:
-    data = s.recv(100).decode()
-    print(data, flush=True)
-    if data == "last":
-        break
-"""
-SEND = """
-import os, socket, sys
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for text in sys.argv[1].split(","):
-    s.sendto(text.encode(), (os.environ["NETLAB_PEER"], 5000))
 """
 
 

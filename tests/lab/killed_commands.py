@@ -37,8 +37,8 @@ ends = ["a", "b"]
 name = "radio"
 """
 WORDS: dict[str, list[str]] = {
-    "holder": ["up", "SPEC"],
-    "up": ["up", "SPEC"],
+    "holder": ["up", "--on", "ENGINE", "SPEC"],
+    "up": ["up", "--on", "ENGINE", "SPEC"],
     "list": ["list"],
     "show": ["show", "killed"],
     "set": ["set", "killed", "radio=delay=20ms"],
@@ -51,7 +51,8 @@ WORDS: dict[str, list[str]] = {
 class Commands:
     """Commands in one runtime folder, and what they leave."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, engine: str) -> None:
+        self.engine = engine
         self.spec = folder / "killed.toml"
         self.spec.write_text(SPEC)
         self.mark = f"NETLAB_KILL_TEST={os.getpid()}".encode()
@@ -67,7 +68,8 @@ class Commands:
             for fd in (0, 1, 2):
                 os.dup2(nothing, fd)
             try:
-                words = [str(self.spec) if word == "SPEC" else word for word in WORDS[command]]
+                places = {"SPEC": str(self.spec), "ENGINE": self.engine}
+                words = [places.get(word, word) for word in WORDS[command]]
                 main(["lab", *words], standalone_mode=False)
             except SystemExit as end:
                 os._exit(int(end.code or 0))
@@ -265,7 +267,8 @@ if __name__ == "__main__":
     name, kills, seed, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
     chance = random.Random(seed)
     set_subreaper()
-    all_of_it = Commands(folder)
+    # A link is set where it can be impaired on any kernel.
+    all_of_it = Commands(folder, "relay" if name == "set" else "host")
     longest_s = longest_life_s(all_of_it, name)
     deaths = [one_kill(all_of_it, name, chance.uniform(0.0, longest_s)) for _ in range(kills)]
     if all_of_it.alive():

@@ -27,6 +27,27 @@ ends = ["a", "b"]
 name = "radio"
 """
 
+# Says when it listens, then prints the number of each packet until one says it is the last.
+RECEIVE = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+s.bind(("", 5000))
+s.settimeout(60)
+print("up", flush=True)
+while True:
+    data = s.recv(100).decode()
+    print(data, flush=True)
+    if data == "last":
+        break
+"""
+SEND = """
+import os, socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for text in sys.argv[1].split(","):
+    s.sendto(text.encode(), (os.environ["NETLAB_PEER"], 5000))
+"""
+
 
 class StayingLabs:
     """Runs ``netlab lab ...``; at the end no lab may be left."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -126,6 +130,32 @@ def test_the_process_ends_with_the_lab_and_after_finish_the_log_stays() -> None:
         assert recording.finish() is recording.finish()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_the_process_ends_when_netlab_is_killed() -> None:
+    script = (
+        "import time\nfrom netlab.lab import Lab\n"
+        "with Lab() as lab:\n lab.add_link(lab.add_host('a'), lab.add_host('b'))\n"
+        " print(lab.record()._recorder._process.pid, flush=True)\n time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-P", "-c", script], stdout=subprocess.PIPE) as netlab:
+        assert netlab.stdout is not None
+        pid = int(netlab.stdout.readline())
+        netlab.kill()
+    end_s = time.monotonic() + 5
+    while is_alive(pid) and time.monotonic() < end_s:
+        time.sleep(0.02)
+    assert not is_alive(pid)
+    with contextlib.suppress(ChildProcessError):  # where orphans come to us, we bury them
+        os.waitpid(pid, 0)
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process runs; a zombie, which waits for its new parent, does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_a_recorder_that_was_killed_is_reported() -> None:
