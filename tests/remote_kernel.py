@@ -64,10 +64,9 @@ class GuestRun:
         self._output_path = folder / "output.txt"
         self._read_bytes = 0
         self._reports: dict[str, list[dict[str, Any]]] = {}
-        command = [
-            sys.executable, "-P", "-m", "netlab", "guest", "run", *options,
-            "--timeout", f"{GUEST_BUDGET_S}s", "--", sys.executable, "-m", "pytest", "--on", "host", "-p", "no:cacheprovider", "-q", *items,
-        ]  # fmt: skip
+        inside = [sys.executable, "-m", "pytest", "--on", "host", "-p", "no:cacheprovider", "-q", *items]
+        limit = ["--timeout", f"{GUEST_BUDGET_S}s"]
+        command = [sys.executable, "-P", "-m", "netlab", "guest", "run", *options, *limit, "--", *inside]
         environment = dict(os.environ, NETLAB_TEST_REPORTS=str(self._reports_path))
         with self._output_path.open("wb") as output:
             self._process = subprocess.Popen(

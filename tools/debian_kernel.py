@@ -17,11 +17,12 @@ from typing import NamedTuple
 
 from netlab.errors import GuestError
 from netlab.namespaces.guest.archive import Mirror, PackageFacts
+from netlab.namespaces.guest.installed import version_key
 from netlab.namespaces.guest.kernel_store import KernelStore
 from netlab.namespaces.guest.machine import check_distribution, check_processor, machine_mirrors, read_os_release
 from netlab.namespaces.guest.private_apt import PrivateApt
 
-__all__ = ["DebianKernel", "fetch_debian_kernel", "kernels_of"]
+__all__ = ["DebianKernel", "fetch_debian_kernel", "newest_cached"]
 
 NEEDED_BYTES = 1 << 30
 META_PACKAGE = "linux-image-amd64"
@@ -51,16 +52,11 @@ class DebianKernel(NamedTuple):
         """What ``uname -r`` says in it."""
         return self.image.name.removeprefix("vmlinuz-")
 
-    @property
-    def modules(self) -> Path:
-        """The folder of its modules, ``modules.dep`` included."""
-        return next(self.folder.glob(f"**/modules/{self.release}"))
 
-
-def kernels_of(cache: Path, suite: str) -> list[DebianKernel]:
-    """Return the kernels of a suite that are in the cache, the one unpacked last at the end."""
-    folders = sorted(cache.glob(f"{suite}_*"), key=lambda folder: folder.stat().st_mtime_ns)
-    return [DebianKernel(suite, folder) for folder in folders]
+def newest_cached(cache: Path, suite: str) -> DebianKernel | None:
+    """Return the newest kernel of a suite that is in the cache; None where there is none."""
+    folders = sorted(cache.glob(f"{suite}_*"), key=lambda folder: version_key(folder.name.partition("_")[2]))
+    return DebianKernel(suite, folders[-1]) if folders else None
 
 
 def fetch_debian_kernel(cache: Path, suite: str, say: Say) -> DebianKernel:
@@ -108,9 +104,9 @@ def _unpack(package: Path, folder: Path) -> None:
     """Unpack a package and list its modules, as its installation would."""
     folder.mkdir()
     _run("dpkg-deb", "-x", str(package), str(folder))
-    kernel = DebianKernel("", folder)
-    # depmod looks in lib/modules below its base.
-    _run("depmod", "-b", str(kernel.modules.parents[2]), kernel.release)
+    if not (folder / "lib").exists():  # newer packages have usr/lib alone; virtme-ng looks in lib
+        (folder / "lib").symlink_to("usr/lib")
+    _run("depmod", "-b", str(folder), DebianKernel("", folder).release)
 
 
 def _run(*command: str) -> None:

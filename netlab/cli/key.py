@@ -29,8 +29,8 @@ def new(path: Path, force: bool) -> None:
       netlab key new robot.key
       scp -p robot.key pi@robot:
     """  # noqa: D301
-    from netlab.machine import inside_guest
     from netlab.errors import AuthError
+    from netlab.machine import inside_guest
     from netlab.wire.key import Key
 
     if inside_guest():

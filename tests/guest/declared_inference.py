@@ -1,4 +1,4 @@
-"""Inside the guest: an agent whose decisions are declared to cost something, over a clean link; prints the result."""
+"""Inside the guest: an agent whose decisions are declared to cost something, on a clean link."""
 
 from __future__ import annotations
 
