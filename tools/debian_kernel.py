@@ -2,7 +2,7 @@
 
 ::
 
-    machine's apt sources -> PrivateApt(suite) -> linux-image-amd64 names -> linux-image-VERSION -> unpack -> rename
+    machine's apt sources -> PrivateApt(suite) -> linux-image-amd64 names linux-image-... -> unpack -> rename
 
 What is not whole is never seen: a kernel appears in the cache by one rename, under a name that says its version.
 """
