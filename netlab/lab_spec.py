@@ -26,7 +26,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from netlab.episode_spec import EpisodeSpec
+from netlab.episode.spec import EpisodeSpec
 from netlab.errors import SpecError
 from netlab.lab_rules import MAX_HOSTS, MIN_MTU_BYTES, check_name, check_peer, check_seed, did_you_mean
 from netlab.namespaces.link_plan import MAX_LINKS, MAX_MTU_BYTES, peer_variable

@@ -96,14 +96,17 @@ class GuestRun:
             return None
         hook = item.ihook
         hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        for data in self._wait_for(item.nodeid):
-            report = self._config.hook.pytest_report_from_serializable(config=self._config, data=data)
+        reports = [
+            self._config.hook.pytest_report_from_serializable(config=self._config, data=data)
+            for data in self._wait_for(item.nodeid)
+        ]
+        for report in reports or [self._end_of_guest(item)]:
             hook.pytest_runtest_logreport(report=report)
         hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
 
     def _wait_for(self, nodeid: str) -> list[dict[str, Any]]:
-        """Return the reports of one test: setup, call, teardown."""
+        """Return the reports of one test: setup, call, teardown; none where the guest has ended before it."""
         while True:
             ended = self._process.poll() is not None
             self._read_reports()
@@ -111,10 +114,7 @@ class GuestRun:
             if reports and reports[-1]["when"] == "teardown":
                 return reports
             if ended:
-                raise pytest.fail.Exception(
-                    f"the guest ended ({self._process.returncode}) before {nodeid}:\n{self._output_tail()}",
-                    pytrace=False,
-                )
+                return []
             time.sleep(POLL_S)
 
     def _read_reports(self) -> None:
@@ -127,6 +127,13 @@ class GuestRun:
             data = json.loads(line)
             data["nodeid"] = self._items[data["nodeid"]].nodeid
             self._reports.setdefault(data["nodeid"], []).append(data)
+
+    def _end_of_guest(self, item: pytest.Item) -> pytest.TestReport:
+        """Return a failure of a test that the guest did not come to, or did not end."""
+        text = f"the guest ended ({self._process.returncode}) before this test did:\n{self._output_tail()}"
+        return pytest.TestReport(
+            item.nodeid, item.location, dict(item.keywords), outcome="failed", longrepr=text, when="call"
+        )
 
     def _output_tail(self) -> str:
         return "\n".join(self._output_path.read_text(errors="replace").splitlines()[-30:])

@@ -13,8 +13,8 @@ from netlab.cli.lab_command import StayingLabCommand
 from netlab.errors import SpecError
 
 if TYPE_CHECKING:
-    from netlab.lab_holder_messages import LinkWish
-    from netlab.lab_report import DirectionReport, HostReport, LabReport, LinkReport
+    from netlab.holder.messages import LinkWish
+    from netlab.holder.report import DirectionReport, HostReport, LabReport, LinkReport
 
 __all__ = ["exec_", "parse_wishes", "set_", "show", "state_text"]
 
@@ -36,7 +36,7 @@ def exec_(name: str, host: str, command: tuple[str, ...]) -> None:
       netlab lab exec field client -- bash
       netlab lab exec field client -- sh -c 'ping -c 5 $NETLAB_PEER'
     """  # noqa: D301
-    from netlab.lab_holder_exec import run_in_lab
+    from netlab.holder.execution import run_in_lab
 
     words = command[1:] if command[0] == "--" else command
     if not words:
@@ -61,8 +61,8 @@ def set_(name: str, wishes: tuple[str, ...], direction: Any, stop_playing: bool,
       netlab lab set field radio delay=30ms,loss=2% --direction forward
       netlab lab set field a-b=wifi-normal c-d=loss=100%
     """  # noqa: D301
-    from netlab.lab_holder_client import ask
-    from netlab.lab_holder_messages import LinksSet, SetLinks
+    from netlab.holder.client import ask
+    from netlab.holder.messages import LinksSet, SetLinks
 
     request = SetLinks(wishes=parse_wishes(wishes), direction=direction, stop_playing=stop_playing)
     done = ask(name, request, LinksSet)
@@ -82,7 +82,7 @@ def parse_wishes(words: tuple[str, ...]) -> list[LinkWish]:
     Raises:
         SpecError: A word is no LINK=PROFILE, or a link is named twice.
     """
-    from netlab.lab_holder_messages import LinkWish
+    from netlab.holder.messages import LinkWish
 
     # No link's name holds a "=", so the first word tells which of the two forms it is.
     pairs = [words] if len(words) == 2 and "=" not in words[0] else [word.split("=", 1) for word in words]
@@ -110,9 +110,9 @@ def show(name: str, as_json: bool) -> None:
       netlab lab show field
       netlab lab show field --json
     """  # noqa: D301
-    from netlab.lab_holder_client import ask
-    from netlab.lab_holder_messages import ShowLab
-    from netlab.lab_report import LabReport
+    from netlab.holder.client import ask
+    from netlab.holder.messages import ShowLab
+    from netlab.holder.report import LabReport
 
     report = ask(name, ShowLab(), LabReport)
     if as_json:
@@ -189,7 +189,7 @@ def _counts(counts: dict[str, Any]) -> str:
 
 def state_text(state: dict[str, Any]) -> str:
     """Return a state as a line: what is not at its default, times in milliseconds, chances in per cent."""
-    from netlab.lab_report import state_document
+    from netlab.holder.report import state_document
     from netlab.traces.qdisc_state import QdiscState
 
     default = state_document(QdiscState())

@@ -13,7 +13,7 @@ from netlab.cli.command import KernelCommand, NetlabCommand, echo_json
 from netlab.errors import SpecError
 
 if TYPE_CHECKING:
-    from netlab.episode_report import EpisodeDifference, EpisodeReport
+    from netlab.episode.report import EpisodeDifference, EpisodeReport
     from netlab.lab_spec import LabSpec
     from netlab.traces.packet_log import PacketLog
 
@@ -93,19 +93,19 @@ def run(
 
 
 def _play(ctx: click.Context, lab: LabSpec, spec: Path, seed: int | None) -> EpisodeReport:
-    from netlab.episode_report import EpisodeReport
-    from netlab.episode_run import EpisodePlan
+    from netlab.episode.report import EpisodeReport
+    from netlab.episode.run import EpisodePlan
 
     plan = EpisodePlan.of(lab, str(spec), seed)
     for text in plan.pair.warnings() if plan.pair is not None else ():
         _say(text)
     begin_s = time.monotonic()
     if ctx.meta["netlab.engine"] == _MODEL:
-        from netlab.episode_model import play_on_model
+        from netlab.episode.model import play_on_model
 
         played = play_on_model(plan)
     else:
-        from netlab.episode_lab import play_in_lab
+        from netlab.episode.lab import play_in_lab
 
         engine = ctx.meta["netlab.chosen"]
         _say(f"the lab runs {engine.reason}")
@@ -200,7 +200,7 @@ def compare(here: Path, there: Path, as_json: bool) -> None:
     Example:
       netlab lab compare model.json virtual.json
     """  # noqa: D301
-    from netlab.episode_report import compare_reports, read_report
+    from netlab.episode.report import compare_reports, read_report
 
     difference = compare_reports(read_report(here), read_report(there))
     if as_json:

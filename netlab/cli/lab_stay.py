@@ -12,7 +12,7 @@ from netlab.cli.command import echo_json
 from netlab.cli.lab_command import StayingLabCommand, StayingLabUpCommand
 
 if TYPE_CHECKING:
-    from netlab.lab_directory import LabEntry
+    from netlab.holder.directory import LabEntry
 
 __all__ = ["down", "gc", "list_", "up"]
 
@@ -34,8 +34,8 @@ def up(ctx: click.Context, spec: Path, name: str, seed: int | None, as_json: boo
       netlab lab exec field client -- bash
       netlab lab down field
     """  # noqa: D301
-    from netlab.lab_holder_client import start_lab
-    from netlab.lab_holder_messages import LabOrder
+    from netlab.holder.client import start_lab
+    from netlab.holder.messages import LabOrder
 
     engine: Literal["host", "relay"] = "relay" if ctx.meta["netlab.engine"] == "relay" else "host"
     # Absolute, links in it unresolved: the spec's relative paths are relative to the folder it was named in.
@@ -59,7 +59,7 @@ def list_(as_json: bool) -> None:
       netlab lab list
       netlab lab list --json
     """  # noqa: D301
-    from netlab.lab_directory import LabDirectory
+    from netlab.holder.directory import LabDirectory
 
     rows = [_row(entry) for entry in LabDirectory.of_this_user().entries()]
     if as_json:
@@ -92,7 +92,7 @@ def _row(entry: LabEntry) -> dict[str, Any]:
 
 
 def _state(entry: LabEntry) -> str:
-    from netlab.lab_record import SOCKET_FILE
+    from netlab.holder.record import SOCKET_FILE
 
     if not entry.alive:
         return "dead"
@@ -120,8 +120,8 @@ def down(name: str | None, every: bool, as_json: bool) -> None:
       netlab lab down --all
     """  # noqa: D301
     from netlab.errors import NetlabError
-    from netlab.lab_directory import LabDirectory
-    from netlab.lab_holder_client import end_lab
+    from netlab.holder.client import end_lab
+    from netlab.holder.directory import LabDirectory
 
     if bool(name) == every:
         raise click.UsageError("give the name of one lab, or --all")
@@ -156,7 +156,7 @@ def gc(as_json: bool) -> None:
     Example:
       netlab lab gc
     """  # noqa: D301
-    from netlab.lab_directory import LabDirectory
+    from netlab.holder.directory import LabDirectory
 
     removed = LabDirectory.of_this_user().tidy_up()
     if as_json:

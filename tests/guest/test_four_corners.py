@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netlab.episode_report import EpisodeReport, compare_reports, read_report
+from netlab.episode.report import EpisodeReport, compare_reports, read_report
 from netlab.namespaces.guest.installed import time_travel_kernel
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cartpole.toml"

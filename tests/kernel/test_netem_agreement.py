@@ -44,6 +44,21 @@ def test_each_impairment_that_hangs_on_the_clock(seeded_rig: NetemRig, name: str
     check(compared)
 
 
+@pytest.mark.virtual_time("who waits for whom hangs on who has left already")
+@pytest.mark.parametrize("rate_bytes_per_s", [0, 20_000, 12_500_000_000])
+def test_delays_that_reach_below_zero(seeded_rig: NetemRig, rate_bytes_per_s: int) -> None:
+    """With a rate a packet waits for those still queued, and never for one that has left."""
+    state = QdiscState(
+        latency_ns=MS, jitter_ns=20 * MS, rate_bytes_per_s=rate_bytes_per_s, limit_packets=10_000, seed=79
+    )
+    duet = NetemDuet(seeded_rig, state)
+    for _ in range(4):
+        duet.send(100, period_s=pace_s())
+        duet.receive()
+    check(duet.finish())
+    assert sum(copy.delay_ns < 0 for fate in duet.fates for copy in fate.copies) > 100
+
+
 def test_another_seed_is_another_stream(seeded_rig: NetemRig) -> None:
     """What the comparison is worth: 600 packets at 10 % under another seed agree by chance once in 10^50."""
     state = CASES["loss"].state

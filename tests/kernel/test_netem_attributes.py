@@ -139,9 +139,11 @@ def test_a_field_left_out_of_a_message_would_have_stayed(rig: NetemRig) -> None:
     max_examples=300, deadline=None, database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
-@given(first=netem_states(), second=netem_states(), fast=st.booleans())
-def test_random_states_after_one_another(rig: NetemRig, first: QdiscState, second: QdiscState, fast: bool) -> None:
-    for state in (first, second):
+@given(first=netem_states(), second=netem_states(), ways=st.tuples(st.booleans(), st.booleans()))
+def test_random_states_after_one_another(
+    rig: NetemRig, first: QdiscState, second: QdiscState, ways: tuple[bool, bool]
+) -> None:
+    for state, fast in zip((first, second), ways, strict=True):
         if fast:
             rig.qdisc.apply_fast(state)
             rig.qdisc.verify()

@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import netlab.lab_holder_client
-import netlab.lab_holder_exec
+import netlab.holder.client
+import netlab.holder.execution
 from netlab.cli.main import main
-from netlab.lab_directory import LabDirectory
+from netlab.holder.directory import LabDirectory
 from netlab.namespaces.cgroup_folder import CgroupFolder
 from netlab.namespaces.syscalls import set_subreaper
 
@@ -198,7 +198,7 @@ def one_kill(commands: Commands, command: str, life_s: float) -> dict[str, Any]:
     hit = False
     if command == "holder":  # too early or too late, and there is none to hit: then the lab stays
         for line in commands.processes():
-            if "netlab.lab_holder" in line:
+            if "netlab.holder.holder" in line:
                 pid = int(line.split()[1].rstrip(":"))
                 note_namespaces(pid)
                 os.kill(pid, signal.SIGKILL)
@@ -249,10 +249,10 @@ def still_whole(commands: Commands) -> str:
     entries = commands.alive()
     if rests or len(entries) != 1:
         return f"{rests} {entries}"
-    from netlab.lab_holder_messages import ShowLab
-    from netlab.lab_report import LabReport
+    from netlab.holder.messages import ShowLab
+    from netlab.holder.report import LabReport
 
-    report = netlab.lab_holder_client.ask("killed", ShowLab(), LabReport)
+    report = netlab.holder.client.ask("killed", ShowLab(), LabReport)
     return "" if report.name == "killed" and len(report.hosts) == 2 else repr(report)
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from staying_labs import StayingLabs, wait_until
 
-from netlab.lab_holder_door import MAX_CLIENTS
-from netlab.lab_holder_frames import MAX_REQUEST_BYTES, receive_frame
-from netlab.lab_holder_messages import REPLIES, Refused
+from netlab.holder.door import MAX_CLIENTS
+from netlab.holder.frames import MAX_REQUEST_BYTES, receive_frame
+from netlab.holder.messages import REPLIES, Refused
 
 SHOW = b'{"type":"ShowLab"}'
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netlab.episode_report import compare_reports, read_report
+from netlab.episode.report import compare_reports, read_report
 from netlab.traces.packet_log import PacketLog
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cartpole.toml"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netlab.episode_quiet import wait_for_quiet
+from netlab.episode.quiet import wait_for_quiet
 
 
 class World:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from netlab.episode_run import EpisodePlan
+from netlab.episode.run import EpisodePlan
 from netlab.errors import NetlabError, SpecError
 from netlab.lab_spec import read_lab_spec
 

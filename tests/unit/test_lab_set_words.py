@@ -6,7 +6,7 @@ import pytest
 
 from netlab.cli.lab_ask import parse_wishes, state_text
 from netlab.errors import SpecError
-from netlab.lab_report import state_document
+from netlab.holder.report import state_document
 from netlab.traces.qdisc_state import GilbertElliottState, QdiscState
 
 

@@ -8,7 +8,7 @@ import sys
 
 import msgspec
 
-from netlab.process_identity import ProcessIdentity
+from netlab.holder.process_identity import ProcessIdentity
 
 
 def test_our_own() -> None:

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from netlab.errors import LabError, SpecError
-from netlab.lab_directory import LabDirectory
-from netlab.lab_record import LabRecord, read_record, write_record
-from netlab.process_identity import ProcessIdentity
-from netlab.runtime_folder import RuntimeFolder, runtime_path
+from netlab.holder.directory import LabDirectory
+from netlab.holder.process_identity import ProcessIdentity
+from netlab.holder.record import LabRecord, read_record, write_record
+from netlab.holder.runtime_folder import RuntimeFolder, runtime_path
 
 
 @pytest.mark.parametrize(

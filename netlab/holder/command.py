@@ -20,9 +20,9 @@ import threading
 from collections.abc import Callable
 
 from netlab.errors import KernelError, LabError, NetlabError, SpecError, WireError
+from netlab.holder.frames import Received, receive_frame, send_frame
+from netlab.holder.messages import REQUESTS, Ended, Refused, RunCommand, SignalCommand, Started
 from netlab.lab import Lab
-from netlab.lab_holder_frames import Received, receive_frame, send_frame
-from netlab.lab_holder_messages import REQUESTS, Ended, Refused, RunCommand, SignalCommand, Started
 from netlab.namespaces.host import Host
 from netlab.namespaces.process import HostProcess
 from netlab.namespaces.process_output import HandedOver

@@ -19,8 +19,8 @@ from msgspec import Struct
 from netlab.envs.result import RunResult
 from netlab.envs.service import ALL_PLAYED
 from netlab.envs.tick_log import TickRecord
-from netlab.episode_network import frame_bytes
-from netlab.episode_spec import EpisodeSpec
+from netlab.episode.network import frame_bytes
+from netlab.episode.spec import EpisodeSpec
 from netlab.errors import ProfileError, SpecError
 from netlab.lab_impairment import read_profiles
 from netlab.lab_spec import LabSpec, LinkSpec

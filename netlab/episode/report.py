@@ -19,8 +19,8 @@ from msgspec import Struct
 import netlab
 from netlab.envs.result import RunResult
 from netlab.envs.tick_log import TickRecord
-from netlab.episode_run import EpisodePlan, EpisodeRun
-from netlab.episode_spec import EpisodeSpec
+from netlab.episode.run import EpisodePlan, EpisodeRun
+from netlab.episode.spec import EpisodeSpec
 from netlab.errors import SpecError
 from netlab.traces.packet_compare import PacketDifference, compare_packets
 from netlab.traces.packet_log import PacketLog, PacketRecord

@@ -21,11 +21,11 @@ from typing import Any, Self
 
 from netlab.errors import LabError, RemoteProtocolError
 from netlab.foreground import ignored_signals
-from netlab.lab_directory import LabDirectory
-from netlab.lab_holder_client import connect
-from netlab.lab_holder_frames import MAX_REPLY_BYTES, receive_frame, send_frame
-from netlab.lab_holder_messages import REPLIES, Ended, Refused, RunCommand, SignalCommand, Started
-from netlab.lab_terminal import LabTerminal
+from netlab.holder.client import connect
+from netlab.holder.directory import LabDirectory
+from netlab.holder.frames import MAX_REPLY_BYTES, receive_frame, send_frame
+from netlab.holder.messages import REPLIES, Ended, Refused, RunCommand, SignalCommand, Started
+from netlab.holder.terminal import LabTerminal
 
 __all__ = ["run_in_lab"]
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from netlab.engine import lab_key
-from netlab.episode_quiet import packets_sent, wait_for_quiet
-from netlab.episode_run import EpisodePlan, EpisodeRun, read_ticks, until_goodbye
+from netlab.episode.quiet import packets_sent, wait_for_quiet
+from netlab.episode.run import EpisodePlan, EpisodeRun, read_ticks, until_goodbye
 from netlab.lab import Lab
 from netlab.namespaces.host import Host
 from netlab.namespaces.wire import Wiring

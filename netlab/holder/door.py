@@ -20,9 +20,9 @@ import threading
 from collections.abc import Callable
 
 from netlab.errors import LabError, WireError
-from netlab.lab_holder_frames import MAX_REQUEST_BYTES, Received, receive_frame, send_frame
-from netlab.lab_holder_messages import REQUESTS, Refused
-from netlab.lab_record import SOCKET_FILE
+from netlab.holder.frames import MAX_REQUEST_BYTES, Received, receive_frame, send_frame
+from netlab.holder.messages import REQUESTS, Refused
+from netlab.holder.record import SOCKET_FILE
 
 __all__ = ["Door"]
 

@@ -23,10 +23,9 @@ from pathlib import Path
 import msgspec
 
 from netlab.errors import KernelError, LabError, NetlabError, SpecError
-from netlab.lab import Lab
-from netlab.lab_holder_command import serve_command
-from netlab.lab_holder_frames import Received, send_frame
-from netlab.lab_holder_messages import (
+from netlab.holder.command import serve_command
+from netlab.holder.frames import Received, send_frame
+from netlab.holder.messages import (
     Ending,
     EndLab,
     LinksSet,
@@ -35,9 +34,10 @@ from netlab.lab_holder_messages import (
     SetLinks,
     ShowLab,
 )
-from netlab.lab_reading import report_hosts, report_links, report_media
-from netlab.lab_record import LOG_FILE, LabRecord
-from netlab.lab_report import ChangeReport, LabReport, state_document
+from netlab.holder.reading import report_hosts, report_links, report_media
+from netlab.holder.record import LOG_FILE, LabRecord
+from netlab.holder.report import ChangeReport, LabReport, state_document
+from netlab.lab import Lab
 from netlab.namespaces.cgroup_folder import CgroupFolder
 from netlab.namespaces.link import Link
 from netlab.namespaces.link_change import AppliedChange, LinkChange, change_links

@@ -1,4 +1,4 @@
-"""LabReport: what there is of a lab now, as data. Who reads it: netlab/lab_reading.py. Pure."""
+"""LabReport: what there is of a lab now, as data. Who reads it: netlab/holder/reading.py. Pure."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 
     netlab lab up    -- LabOrder -->  <-- Refused | Published --  -- Kept -->          (the holder's birth)
     netlab lab set   -- SetLinks -->  <-- Refused | LinksSet --
-    netlab lab show  -- ShowLab  -->  <-- Refused | LabReport --                       (netlab/lab_report.py)
+    netlab lab show  -- ShowLab  -->  <-- Refused | LabReport --                       (netlab/holder/report.py)
     netlab lab down  -- EndLab   -->  <-- Ending --
     netlab lab exec  -- RunCommand + three descriptors -->  <-- Refused | Started --
                      -- SignalCommand ... -->               <-- Ended --
@@ -18,8 +18,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from netlab.errors import NetlabError
-from netlab.lab_record import LabRecord
-from netlab.lab_report import ChangeReport, LabReport
+from netlab.holder.record import LabRecord
+from netlab.holder.report import ChangeReport, LabReport
 from netlab.traces.seed import Direction
 
 __all__ = [

@@ -14,8 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from netlab.errors import KernelError, NetlabError
-from netlab.lab import Lab
-from netlab.lab_report import (
+from netlab.holder.report import (
     DirectionReport,
     HostReport,
     InterfaceReport,
@@ -24,6 +23,7 @@ from netlab.lab_report import (
     ProcessReport,
     state_document,
 )
+from netlab.lab import Lab
 from netlab.namespaces.host import Host
 from netlab.namespaces.impairer import Impairer
 from netlab.namespaces.kernel_objects import QdiscEntry

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from netlab.errors import LabError
-from netlab.process_identity import ProcessIdentity
+from netlab.holder.process_identity import ProcessIdentity
 
 __all__ = ["LAB_ID", "LOG_FILE", "RECORD_FILE", "SOCKET_FILE", "LabRecord", "read_record", "write_record"]
 

@@ -3,7 +3,7 @@
 ::
 
     EnvService, Edge  (of `netlab env run`) <-- ModelChannel, EventClock --> Remote  (of `netlab agent serve`)
-                                                netlab/episode_network.py
+                                                netlab/episode/network.py
 
 What is missing here is what a kernel adds: the microseconds of sockets and processes, and the handshake.
 """
@@ -28,8 +28,8 @@ from netlab.envs.service import EnvService
 from netlab.envs.task import Task
 from netlab.envs.tick_log import TickLog
 from netlab.envs.uplink import Uplink
-from netlab.episode_network import EventClock, ModelAgent, ModelChannel, ModelDialer, ModelDirection
-from netlab.episode_run import EpisodePlan, EpisodeRun, read_ticks, until_goodbye
+from netlab.episode.network import EventClock, ModelAgent, ModelChannel, ModelDialer, ModelDirection
+from netlab.episode.run import EpisodePlan, EpisodeRun, read_ticks, until_goodbye
 from netlab.errors import SpecError
 from netlab.lab_impairment import DirectionPlan, plan_directions
 from netlab.lab_recording import log_header

@@ -22,9 +22,9 @@ from typing import TypeVar
 from msgspec import Struct
 
 from netlab.errors import LabError, LocalProtocolError, WireError
-from netlab.lab_directory import LabDirectory, LabEntry
-from netlab.lab_holder_frames import MAX_REPLY_BYTES, receive_frame, send_frame
-from netlab.lab_holder_messages import (
+from netlab.holder.directory import LabDirectory, LabEntry
+from netlab.holder.frames import MAX_REPLY_BYTES, receive_frame, send_frame
+from netlab.holder.messages import (
     BIRTH_REPLIES,
     REPLIES,
     Ending,
@@ -35,9 +35,9 @@ from netlab.lab_holder_messages import (
     Refused,
     Request,
 )
-from netlab.lab_record import SOCKET_FILE
+from netlab.holder.process_identity import ProcessIdentity
+from netlab.holder.record import SOCKET_FILE
 from netlab.namespaces.process_output import last_lines
-from netlab.process_identity import ProcessIdentity
 
 __all__ = ["ask", "connect", "end_lab", "start_lab"]
 
@@ -60,7 +60,7 @@ def start_lab(order: LabOrder) -> Published:
     ours, theirs = socket.socketpair()
     with ours, os.fdopen(os.memfd_create("netlab-holder"), "w+b") as words:
         with theirs:
-            command = [sys.executable, "-P", "-m", "netlab.lab_holder", str(theirs.fileno())]
+            command = [sys.executable, "-P", "-m", "netlab.holder.holder", str(theirs.fileno())]
             holder = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,

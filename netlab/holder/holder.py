@@ -5,7 +5,7 @@
     netlab lab up --LabOrder--> holder: folder, control groups, Lab, door
                   <-Published-- up
                   ---Kept-----> it stays.  End of file instead: all is taken away again
-    netlab lab show|set|exec|down ------> door (netlab/lab_holder_door.py)
+    netlab lab show|set|exec|down ------> door (netlab/holder/door.py)
 
 Everything hangs on it: on its descriptors and on the lab's PID namespace. Its death, however it dies, is the
 lab's; its folder and its control groups are then removed by the next ``netlab lab up`` or ``gc``.
@@ -26,19 +26,19 @@ from pathlib import Path
 from netlab import __version__
 from netlab.closers import Closers
 from netlab.errors import NetlabError, WireError
+from netlab.holder.departure import Departure
+from netlab.holder.desk import Desk
+from netlab.holder.directory import LabDirectory, LabFolder
+from netlab.holder.door import Door
+from netlab.holder.frames import MAX_REQUEST_BYTES, receive_frame, send_frame
+from netlab.holder.messages import BIRTH_ORDERS, Kept, LabOrder, Published, Refused
+from netlab.holder.process_identity import ProcessIdentity
+from netlab.holder.record import LOG_FILE, LabRecord
+from netlab.holder.signals import EndSignals, GivenUp
 from netlab.lab import Lab
-from netlab.lab_directory import LabDirectory, LabFolder
-from netlab.lab_holder_departure import Departure
-from netlab.lab_holder_desk import Desk
-from netlab.lab_holder_door import Door
-from netlab.lab_holder_frames import MAX_REQUEST_BYTES, receive_frame, send_frame
-from netlab.lab_holder_messages import BIRTH_ORDERS, Kept, LabOrder, Published, Refused
-from netlab.lab_holder_signals import EndSignals, GivenUp
-from netlab.lab_record import LOG_FILE, LabRecord
 from netlab.namespaces.cgroup_folder import CgroupFolder
 from netlab.namespaces.kernel_wire import KernelWiring
 from netlab.namespaces.wire import Wiring
-from netlab.process_identity import ProcessIdentity
 
 __all__ = ["LabHolder", "main"]
 

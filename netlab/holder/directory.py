@@ -23,9 +23,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from netlab.errors import LabError, SpecError
-from netlab.lab_record import LAB_ID, LabRecord, read_record, write_record
+from netlab.holder.record import LAB_ID, LabRecord, read_record, write_record
+from netlab.holder.runtime_folder import RuntimeFolder
 from netlab.namespaces.cgroup_folder import CgroupFolder
-from netlab.runtime_folder import RuntimeFolder
 
 __all__ = ["LabDirectory", "LabEntry", "LabFolder"]
 
