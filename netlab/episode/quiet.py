@@ -22,8 +22,8 @@ from netlab.wire.pulse import Timing
 __all__ = ["packets_sent", "wait_for_quiet"]
 
 _HEARTBEAT_S = Timing().heartbeat_s
-_RECENT_S = _HEARTBEAT_S / 2
-"""Whatever the two sides' phases are, once a heartbeat both have spoken within half of it."""
+_RECENT_S = 0.56 * _HEARTBEAT_S
+"""Whatever the two sides' phases are, once a heartbeat both have spoken within half of it; it comes a little late."""
 _LOOK_S = 0.005
 _PATIENCE_S = 5.0
 
