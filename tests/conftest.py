@@ -19,7 +19,16 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from kernel_clocks import REAL, VIRTUAL, VirtualTwin, by_both_clocks, passed_by_clock, read_minimum, wrong_clock
+from kernel_clocks import (
+    REAL,
+    TWIN_SUFFIX,
+    VIRTUAL,
+    VirtualTwin,
+    by_both_clocks,
+    passed_by_clock,
+    read_minimum,
+    wrong_clock,
+)
 from leaks import LeakCheck
 from remote_kernel import GuestRun, ReportFile
 
@@ -47,6 +56,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if any(
+        name.endswith(TWIN_SUFFIX) for name in config.args
+    ):  # as a report names them; they are made from the tests they are twins of
+        config.args[:] = [name.removesuffix(TWIN_SUFFIX) for name in config.args]
+        config.option.clock = VIRTUAL
     reports = os.environ.get("NETLAB_TEST_REPORTS")
     if reports:
         config.pluginmanager.register(ReportFile(config, Path(reports)))
