@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check -q -c constraint
 # Inside a guest no bytecode is written (its file times cannot be trusted), so it is written here.
 COMPILE := $(BIN)/python -m compileall -q netlab namespaces traces agents envs
 
-.PHONY: demo test lint types imports check bench clean
+.PHONY: demo test test-kernels lint types imports check bench clean
 
 demo: $(VENV)/.core-installed
 	@$(BIN)/netlab demo
@@ -20,6 +20,11 @@ test: $(VENV)/.test-installed
 	    $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache \
 	    && wait $$build
 	$(BIN)/python -m pytest
+
+# The kernel tests on Debian's 6.12 and 6.1 as well, in QEMU: on demand, about ten minutes a kernel.
+test-kernels: $(VENV)/.kernels-installed
+	@tools/system-packages --kernels
+	@$(BIN)/python tools/test-kernels
 
 # The same checks one by one, for the person at work.
 lint: $(VENV)/.test-installed
@@ -46,6 +51,10 @@ $(VENV)/.test-installed: setup.cfg constraints.txt | $(BIN)/python
 	@$(PIP) -e '.[test,dev]'
 	@$(COMPILE)
 	@touch $@ $(VENV)/.core-installed
+
+$(VENV)/.kernels-installed: $(VENV)/.test-installed
+	@$(PIP) -e '.[kernels]'
+	@touch $@
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -12,6 +12,8 @@ IFF_UP = 1
 INGRESS_HANDLE = 0xFFFF0000
 """``ffff:``, the handle of an interface's ingress qdisc."""
 
+_COUNTED = ("sent_packets", "sent_bytes", "dropped", "queued_packets")
+
 
 class LinkEntry(NamedTuple):
     """One interface.
@@ -67,6 +69,10 @@ class QdiscEntry(NamedTuple):
     sent_bytes: int
     dropped: int
     queued_packets: int
+
+    def figures(self) -> dict[str, int | float]:
+        """Return what it counts."""
+        return {name: getattr(self, name) for name in _COUNTED}
 
     @classmethod
     def read(cls, message: Any) -> Self:

@@ -19,8 +19,9 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 from netlab.errors import KernelError
-from netlab.namespaces.change import Change, Refusals
 from netlab.namespaces.features import KernelFeatures, kernel_features, require_netem
+from netlab.namespaces.impairer import Change, Refusals
+from netlab.namespaces.kernel_recorder import KernelRecorder
 from netlab.namespaces.link_plan import MAX_MTU_BYTES, EndPlan, LinkPlan
 from netlab.namespaces.medium_plan import MediumPlan
 from netlab.namespaces.namespace import Namespace
@@ -28,7 +29,6 @@ from netlab.namespaces.netem_batch import change_netems
 from netlab.namespaces.netem_qdisc import NetemQdisc
 from netlab.namespaces.node import Node, batches
 from netlab.namespaces.offload import switch_offloads_off
-from netlab.namespaces.packet_recorder import KernelRecorder
 from netlab.namespaces.redirection import forget_sender, redirect_sender, sort_by_sender
 from netlab.namespaces.rtnetlink import RouteSocket
 from netlab.namespaces.wire import Span

@@ -18,8 +18,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from netlab.errors import LabError, ProfileError
-from netlab.namespaces.change import Change
-from netlab.namespaces.impairer import Impairer
+from netlab.namespaces.impairer import Change, Impairer
 from netlab.namespaces.link_plan import LinkPlan
 from netlab.namespaces.medium import Medium
 from netlab.namespaces.repeatable import require_repeatable
@@ -33,7 +32,7 @@ __all__ = ["Link", "LinkReading"]
 
 
 class LinkReading(NamedTuple):
-    """What the kernel shows of a link now; None for a direction without netem."""
+    """What shows of a link now, at the kernel or the relay that carries it; None for a direction without impairment."""
 
     forward: QdiscState | None
     back: QdiscState | None
@@ -75,8 +74,10 @@ class Link:
             direction: ``forward`` or ``back``.
 
         Raises:
-            LabError: A schedule is being played on this link.
-            KernelError: The kernel refuses, or shows another state than asked for.
+            LabError: A schedule is being played on this link, or what carries its packets has died.
+            ProfileError: It is no impairment, or none that a link of this wire can have.
+            FeatureMissing: Links cannot be impaired here.
+            KernelError: It is refused, or another state than asked for shows afterwards.
         """
         for one, state in self.plan_states(impairment, direction):
             self.put(one, state)
@@ -94,14 +95,16 @@ class Link:
             hint = "Lab.stop_playing() before changing it by hand"
             raise LabError(f"link {self.name} is being played", hint=hint)
         if direction is not None and direction not in DIRECTIONS:
-            raise ProfileError(f"direction = {direction!r}: must be forward or back")
+            hint = "name one of the two, or leave the direction out for both"
+            raise ProfileError(f"direction = {direction!r:.80}: must be forward or back", hint)
         planned: list[tuple[Direction, QdiscState]] = []
         for one in DIRECTIONS if direction is None else (direction,):
             asked = getattr(impairment, one) if isinstance(impairment, ProfilePair) else impairment
             if isinstance(asked, LinkProfile):
                 asked = asked.to_qdisc_state(self._next_seed(one))
             if not isinstance(asked, QdiscState):
-                raise ProfileError(f"{type(asked).__name__} is no state of a link: give profiles, or play it")
+                hint = "apply a profile, a pair or a state; a schedule is played: Lab.play()"
+                raise ProfileError(f"{type(asked).__name__} is no state of a link", hint)
             require_repeatable(asked, self.name)
             planned.append((one, asked))
         return planned
@@ -110,7 +113,7 @@ class Link:
         """Return what puts each direction in its state afresh; the seeds are used up by it."""
         changes = []
         for direction in DIRECTIONS:
-            impairer = self.qdisc(direction)
+            impairer = self.impairer(direction)
             if impairer is not None and impairer.asked is not None and impairer.asked.seed is not None:
                 seed = self._next_seed(direction)
                 changes.append(Change(impairer, impairer.asked.replace(seed=seed)))
@@ -120,10 +123,12 @@ class Link:
         """Put one direction in a state and prove it; the first time its impairment is made.
 
         Raises:
+            ProfileError: A link of this wire cannot be in such a state.
             FeatureMissing: Links cannot be impaired here.
-            KernelError: The kernel refuses, or shows another state.
+            KernelError: It is refused, or another state shows afterwards.
+            LabError: What carries the packets has died.
         """
-        impairer = self.qdisc(direction)
+        impairer = self.impairer(direction)
         if impairer is not None:
             impairer.apply(state)
             return
@@ -131,21 +136,22 @@ class Link:
         setattr(self, direction, self.wire.impair(self.plan, direction, state))
 
     def read(self) -> LinkReading:
-        """Return what the kernel shows now.
+        """Return what shows now.
 
         Raises:
-            KernelError: A qdisc has been deleted by someone else.
+            KernelError: An impairment has been deleted by someone else.
+            LabError: What carries the packets has died.
         """
-        return LinkReading(*(qdisc.read() if qdisc else None for qdisc in (self.forward, self.back)))
+        return LinkReading(*(one.read() if one else None for one in (self.forward, self.back)))
 
-    def qdisc(self, direction: Direction) -> Impairer | None:
-        """Return the netem of one direction; None where there is none."""
+    def impairer(self, direction: Direction) -> Impairer | None:
+        """Return what impairs one direction; None as long as nothing was asked for."""
         return self.forward if direction == "forward" else self.back
 
     @property
     def seeded(self) -> bool:
-        """Tell whether seeds decide what it does: each netem on it has one, and this kernel's netem heeds it."""
-        states = [qdisc.asked for qdisc in (self.forward, self.back) if qdisc is not None]
+        """Tell whether seeds decide what it does: each impairment has one, and what carries the packets heeds it."""
+        states = [one.asked for one in (self.forward, self.back) if one is not None]
         if not states:
             return True
         return self.wire.seeded and all(state is not None and state.seed is not None for state in states)

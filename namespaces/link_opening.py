@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from netlab.errors import KernelError
+from netlab.errors import NetlabError
 from netlab.namespaces.kernel_objects import ROOT
 from netlab.namespaces.link import Link
 from netlab.namespaces.link_plan import PREFIX_LENGTH, EndPlan, LinkPlan
@@ -111,6 +111,6 @@ def _take_away(wire: Wire, links: Sequence[Link], first: BaseException) -> None:
     """Take away what there is of links that could not be made."""
     try:
         wire.take_away([link.plan for link in links])
-    except KernelError as error:
+    except NetlabError as error:  # the first error counts
         names = links[0].name if len(links) == 1 else f"{links[0].name} and {len(links) - 1} more"
         first.add_note(f"and then, taking {names} away: {error}")

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from netlab.errors import KernelError, LabError
-from netlab.namespaces.change import Change, Refusals
+from netlab.errors import LabError
+from netlab.namespaces.impairer import Change, Refusals
 from netlab.namespaces.netem_qdisc import NetemQdisc
 from netlab.namespaces.prebuilt_request import send_together
+from netlab.namespaces.staged_changes import change_staged
 
 __all__ = ["change_netems"]
 
@@ -28,19 +29,13 @@ def change_netems(changes: Sequence[Change]) -> Refusals:
         LabError: A change names what is no netem qdisc, or one qdisc comes twice.
     """
     qdiscs = [_netem(change) for change in changes]
-    if len({id(qdisc) for qdisc in qdiscs}) != len(qdiscs):
-        raise LabError("one qdisc twice among changes made together", hint="name each direction once")
-    requests = [qdisc.stage(change.state) for qdisc, change in zip(qdiscs, changes, strict=True)]
-    outcomes: Refusals = [KernelError("change qdiscs together", 0, "interrupted")] * len(qdiscs)
-    try:
-        outcomes = send_together(requests)
-    finally:
-        for qdisc, refusal in zip(qdiscs, outcomes, strict=True):
-            qdisc.settle(refusal is None)
-    return outcomes
+    return change_staged(qdiscs, [change.state for change in changes], send_together)
 
 
 def _netem(change: Change) -> NetemQdisc:
     if not isinstance(change.impairer, NetemQdisc):
-        raise LabError(f"{type(change.impairer).__name__} is no netem qdisc of this wire")
+        raise LabError(
+            f"{type(change.impairer).__name__} is no netem qdisc of this wire",
+            hint="change directions of one lab's wire together, those of another by themselves",
+        )
     return change.impairer

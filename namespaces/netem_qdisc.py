@@ -6,7 +6,7 @@
     apply_fast(state)  patch the bytes of the last change -> send -> acknowledgement
     stage(state)       patch them; whoever sends them, with those of others, says how it went: settle()
 
-Owns what the kernel does not tell: which tables the qdisc holds. Knows the socket and the codec, no link.
+Knows the socket and the codec, no link; what the kernel does not tell is noted in a HeldState.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from netlab.errors import KernelError
+from netlab.namespaces.held_state import HeldState, unproven
 from netlab.namespaces.kernel_objects import ROOT, QdiscEntry
 from netlab.namespaces.netem_codec import (
     H_JITTER64,
@@ -30,8 +31,6 @@ from netlab.namespaces.netem_codec import (
     decode_netem,
     encode_netem,
 )
-from netlab.namespaces.netem_compare import compare_netem
-from netlab.namespaces.netem_tables import without_stale_tables
 from netlab.traces.qdisc_state import QdiscState
 
 if TYPE_CHECKING:
@@ -84,24 +83,20 @@ class NetemQdisc:
         self._readings = readings or socket
         self._parent = parent
         self._features = features
-        # Even while the kernel holds what ``_sent`` says, odd while a change is on its way.
-        self._revision = 0
         self._forget()
 
     def _forget(self) -> None:
-        self._sent: QdiscState | None = None
-        self._delay_table: tuple[int, ...] | None = None
-        self._slot_table: tuple[int, ...] | None = None
+        self._held = HeldState()
         self._request: PrebuiltRequest | None = None
         self._options_at = 0
         # The cold fields that the prebuilt message holds; None when it holds no message fit for patching.
         self._cold: tuple[object, ...] | None = None
-        self._staged: tuple[QdiscState, tuple[object, ...] | None] | None = None
+        self._staged_cold: tuple[object, ...] | None = None
 
     @property
     def asked(self) -> QdiscState | None:
-        """The state last sent, linear tables included where they stand for none; None before ``add``."""
-        return self._sent
+        """The state last taken, linear tables included where they stand for none; None before ``add``."""
+        return self._held.taken
 
     def add(self, state: QdiscState, *, verify: bool = True) -> None:
         """Make the qdisc.
@@ -115,11 +110,17 @@ class NetemQdisc:
             KernelError: The kernel refuses, or shows another state afterwards.
         """
         self._forget()
-        self._socket.qdisc_add(self.ifindex, self.handle, self._parent, "netem", encode_netem(state))
-        self._remember(state)
+        options = encode_netem(state)
+        accepted = False
+        try:
+            self._held.begin(state)
+            self._socket.qdisc_add(self.ifindex, self.handle, self._parent, "netem", options)
+            accepted = True
+        finally:
+            self._held.settle(accepted)
         if verify:
             try:
-                self.verify()
+                self._prove()
             except BaseException:  # what is not as asked for must not be in the way of the next try
                 with contextlib.suppress(KernelError):
                     self.delete()
@@ -133,16 +134,17 @@ class NetemQdisc:
         Raises:
             KernelError: The kernel refuses, or shows another state afterwards.
         """
-        sent = without_stale_tables(state, self._delay_table, self._slot_table)
-        options = encode_netem(sent)
+        complete = self._held.complete(state)
+        options = encode_netem(complete)
         self._cold = None
-        self._revision += 1
+        accepted = False
         try:
+            self._held.begin(complete)
             self._socket.qdisc_change(self.ifindex, self.handle, self._parent, "netem", options)
-            self._remember(sent)
+            accepted = True
         finally:
-            self._revision += 1
-        self.verify()
+            self._held.settle(accepted)
+        self._prove()
 
     def apply_fast(self, state: QdiscState) -> None:
         """Put the qdisc in this state at the least cost; the acknowledgement is all that is checked.
@@ -153,10 +155,9 @@ class NetemQdisc:
         Raises:
             KernelError: The kernel refuses.
         """
-        request = self.stage(state)
         accepted = False
         try:
-            request.send()
+            self.stage(state).send()
             accepted = True
         finally:
             self.settle(accepted)
@@ -180,23 +181,19 @@ class NetemQdisc:
             )  # fmt: skip
         except struct.error:  # no seed, or a delay beyond the old field: laid out the long way
             return self._stage_rebuilt(state)
-        self._staged = (state, self._cold)
-        self._revision += 1
+        self._staged_cold = self._cold
+        self._held.begin(state)
         return request
 
     def settle(self, accepted: bool) -> None:
-        """Take note of the kernel's answer to what was staged.
+        """Take note of what has become of what was staged; nothing where nothing was.
 
         Args:
-            accepted: Whether the kernel has taken it.
+            accepted: Whether the kernel is known to have taken it.
         """
-        if accepted and self._staged is not None:
-            sent, self._cold = self._staged
-            self._remember(sent)
-        elif not accepted:
-            self._cold = None  # its bytes are those of a state that is not in force
-        self._staged = None
-        self._revision += 1
+        # Otherwise the message's bytes are those of a state that is not in force.
+        self._cold = self._staged_cold if accepted else None
+        self._held.settle(accepted)
 
     def read(self) -> QdiscState:
         """Return the state the kernel shows now; it never shows tables.
@@ -218,23 +215,23 @@ class NetemQdisc:
         return entry
 
     def verify(self) -> bool:
-        """Check that the kernel shows the state last sent.
+        """Check that the kernel shows the state last taken.
 
         Returns:
-            False where another thread was changing it meanwhile: then nothing can be said.
+            False where another thread was changing it meanwhile: then nothing can be said, and nothing is proven.
 
         Raises:
             KernelError: It shows another; names each field.
         """
-        revision, sent = self._revision, self._sent
-        if sent is None:
-            raise KernelError(f"verify the netem qdisc of interface {self.ifindex}", 0, "nothing was sent yet")
-        differences = compare_netem(sent, self.read(), self._features)
-        if revision % 2 or revision != self._revision:
+        if self._held.taken is None:
+            attempt = f"verify the netem qdisc of interface {self.ifindex}"
+            raise KernelError(attempt, 0, "nothing was sent yet", "add it first")
+        differences = self._held.differences(self.read, self._features)
+        if differences is None:
             return False
         if differences:
             raise KernelError(
-                f"put the netem qdisc of interface {self.ifindex} in the state asked for",
+                self._attempt,
                 0,
                 "; ".join(differences),
                 "did another program change it? else this kernel lacks a feature: netlab doctor",
@@ -246,22 +243,26 @@ class NetemQdisc:
         self._socket.qdisc_delete(self.ifindex, self.handle, self._parent)
         self._forget()
 
+    @property
+    def _attempt(self) -> str:
+        return f"put the netem qdisc of interface {self.ifindex} in the state asked for"
+
+    def _prove(self) -> None:
+        if not self.verify():
+            raise unproven(self._attempt)
+
     def _stage_rebuilt(self, state: QdiscState) -> PrebuiltRequest:
         """Stage a change whose layout differs from the last one's; tables only where they are new."""
-        sent = without_stale_tables(state, self._delay_table, self._slot_table)
-        carried = sent
-        if sent.delay_table is not None and sent.delay_table == self._delay_table:
-            carried = carried.replace(delay_table=None)
-        if sent.slot_table is not None and sent.slot_table == self._slot_table:
-            carried = carried.replace(slot_table=None)
+        complete = self._held.complete(state)
+        carried = self._held.lacking(complete)
         has_tables = carried.delay_table is not None or carried.slot_table is not None
+        self._cold = None  # before the bytes change
         request = self._load(encode_netem(carried))
-        self._cold = None
         # Not to be patched: a message without a seed has no room for one; one that carries tables would send
         # them each time; one whose slot stands for another's spacing is not what the next state asks for.
-        is_patchable = carried.seed is not None and not has_tables and sent.slot is state.slot
-        self._staged = (sent, _read_cold(state) if is_patchable else None)
-        self._revision += 1
+        is_patchable = carried.seed is not None and not has_tables and complete.slot is state.slot
+        self._staged_cold = _read_cold(state) if is_patchable else None
+        self._held.begin(complete)
         return request
 
     def _load(self, options: bytes) -> PrebuiltRequest:
@@ -274,10 +275,3 @@ class NetemQdisc:
             self._request = request
         request.message[self._options_at :] = options
         return request
-
-    def _remember(self, sent: QdiscState) -> None:
-        self._sent = sent
-        if sent.delay_table is not None:
-            self._delay_table = sent.delay_table
-        if sent.slot_table is not None:
-            self._slot_table = sent.slot_table

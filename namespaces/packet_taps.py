@@ -20,9 +20,10 @@ import select
 import socket
 import struct
 import sys
+import time
 from typing import NamedTuple
 
-from netlab.traces.packet_match import look_at
+from netlab.traces.packets.packet_match import digest_frame
 
 __all__ = ["FINISH", "SIGHTING", "TALLY", "Sighting", "open_tap", "read_sightings"]
 
@@ -43,6 +44,10 @@ _SO_TIMESTAMPNS = 35
 _SO_RCVBUFFORCE = 33
 _RECEIVE_BUFFER_BYTES = 1 << 26
 _LOOK_MS = 50
+_FRAMES_A_TURN = 4096
+"""Noted before they are written and the control socket is heard again: some 30 ms."""
+_STRAGGLERS_NS = 20_000_000
+"""Frames of several processors may come this much out of the order of their stamps."""
 _MAX_FRAME_BYTES = 1 << 17
 _TIMESPEC = struct.Struct("=qq")
 _STATISTICS = struct.Struct("=II")
@@ -104,36 +109,48 @@ class Taps:
         self._notes_fd = notes_fd
         self._written = 0
         self._missed = 0
+        self._newest_ns = 0
         self._buffer = bytearray(_MAX_FRAME_BYTES)
         self._ends: dict[str, int] = {}
 
     def run(self) -> None:
-        """Look again and again."""
+        """Look again and again, at once where there is more than a turn's frames."""
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
-        while not poll.poll(_LOOK_MS):
-            self._drain()
-        word = self._control.recv(1)
-        self._drain()
-        if word == FINISH:
-            _, dropped = _STATISTICS.unpack(
-                self._tap.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
-            )
-            self._control.sendall(TALLY.pack(self._written, self._missed + dropped))
+        look_ms = _LOOK_MS
+        while not poll.poll(look_ms):
+            look_ms = 0 if self._drain() else _LOOK_MS
+        if self._control.recv(1) == FINISH:
+            self._finish()
 
-    def _drain(self) -> None:
+    def _finish(self) -> None:
+        """Note what was seen until now, however fast more of it comes, and answer."""
+        end_ns = time.time_ns() + _STRAGGLERS_NS
+        while self._drain() and self._newest_ns < end_ns:
+            pass
+        _, dropped = _STATISTICS.unpack(self._tap.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size))
+        self._control.sendall(TALLY.pack(self._written, self._missed + dropped))
+
+    def _drain(self) -> bool:
+        """Note the frames of one turn; tell whether there may be more."""
         notes: list[bytes] = []
         view = memoryview(self._buffer)
-        while True:
+        is_more = True
+        for _ in range(_FRAMES_A_TURN):
             try:
                 size, extras, _, address = self._tap.recvmsg_into([view], 64)
             except BlockingIOError:
+                is_more = False
                 break
             except OSError:  # an interface went down: a word about the past, not about the socket
                 continue
             end = self._end_of(address[0])
             if end >= 0 and len(extras) == 1:
                 notes.append(self._note(end, address[2] == _PACKET_OUTGOING, bytes(view[:size]), extras[0][2]))
+        self._keep(notes)
+        return is_more
+
+    def _keep(self, notes: list[bytes]) -> None:
         kept = notes[: max(MAX_SIGHTINGS - self._written, 0)]
         self._missed += len(notes) - len(kept)
         self._written += len(kept)
@@ -143,7 +160,8 @@ class Taps:
 
     def _note(self, end: int, left: bool, data: bytes, stamp: bytes) -> bytes:
         seconds, nanoseconds = _TIMESPEC.unpack(stamp)
-        frame = look_at(seconds * 1_000_000_000 + nanoseconds, data)
+        self._newest_ns = seconds * 1_000_000_000 + nanoseconds
+        frame = digest_frame(self._newest_ns, data)
         return SIGHTING.pack(
             frame.seen_ns, end, frame.length_bytes, *frame.crcs, left, frame.digest, frame.unmarked
         )

@@ -14,7 +14,7 @@ many links, goes to the kernel in one message. Time and kernel are handed in: th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -22,8 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from netlab.errors import KernelError, LabError
-from netlab.namespaces.change import Change, Refusals, change_one_by_one
-from netlab.namespaces.impairer import Impairer
+from netlab.namespaces.impairer import Change, ChangeTogether, Impairer
 from netlab.namespaces.play_log import DEFAULT_LOG_STEPS, PlayedStep, PlayerCounts, PlayLog
 from netlab.namespaces.player_clock import InterruptibleClock, PlayerClock
 from netlab.namespaces.syscalls import set_timer_slack
@@ -31,8 +30,6 @@ from netlab.namespaces.timeline import Cue, Timeline, Track
 from netlab.namespaces.verifier import Verifier
 
 __all__ = ["Played", "Player"]
-
-ChangeTogether = Callable[[Sequence[Change]], Refusals]
 
 
 class Played(Struct, frozen=True):
@@ -47,7 +44,7 @@ class Player:
 
     Args:
         played: Tracks and directions; those of one lab belong together in one Player.
-        change_together: How what is due on one deadline is put in force: the wire's; one by one unless given.
+        change_together: How what is due on one deadline is put in force: the wire's.
         clock: Where time comes from.
         log_steps: How many of the newest steps the log keeps.
     """
@@ -55,7 +52,7 @@ class Player:
     def __init__(
         self,
         played: Sequence[Played],
-        change_together: ChangeTogether = change_one_by_one,
+        change_together: ChangeTogether,
         clock: PlayerClock | None = None,
         log_steps: int = DEFAULT_LOG_STEPS,
     ) -> None:
@@ -118,7 +115,7 @@ class Player:
         """Do nothing as long as every step was applied and every read-back showed it.
 
         Raises:
-            KernelError: The first refusal or difference.
+            NetlabError: The first refusal or difference.
             BaseException: What else ended it.
         """
         problem = self._problem or self._verifier.problem
@@ -129,14 +126,17 @@ class Player:
         """Stop; the links stay as they are. Then read back what was applied last.
 
         Raises:
-            KernelError: The first refusal or difference there has been.
+            NetlabError: The first refusal or difference there has been.
+            BaseException: What else ended it.
         """
         self._interrupt.set()
         for thread in (self._thread, self._reading):
             if thread is not None:
                 thread.join()
-        self._verifier.finish()
-        self.check()
+        try:
+            self._verifier.finish()
+        finally:
+            self.check()  # what went wrong first counts
 
     def __enter__(self) -> Self:
         self.start()
@@ -189,9 +189,14 @@ class Player:
     def _read_back(self) -> None:
         """Verify beside the thread that plays, until told to stop or play is over and all is read back."""
         wait_s = 0.0
-        while not self._interrupt.wait(wait_s):
-            next_s = self._next_s
-            wait_s = self._verifier.turn(self._now_s(), next_s)
+        try:
+            while not self._interrupt.wait(wait_s):
+                next_s = self._next_s if self.is_playing() else None
+                if next_s is None and self._verifier.is_done():  # asked in this order: nothing comes in between
+                    return
+                wait_s = self._verifier.turn(self._now_s(), next_s)
+        except BaseException as error:  # for check(), in the thread that asks
+            self._problem = self._problem or error
 
     def _now_s(self) -> float:
         return self._clock.now_s() - self._start_s

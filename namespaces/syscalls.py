@@ -156,13 +156,20 @@ def timerfd_create() -> int:
     return fd
 
 
-def timerfd_settime(fd: int, at_ns: int) -> None:
-    """Have a timer ring once at a moment of the monotonic clock, at once where it is past; 0 for never.
+def timerfd_settime(fd: int, at_ns: int, period_ns: int = 0) -> None:
+    """Have a timer ring at a moment of the monotonic clock, at once where it is past; 0 for never.
+
+    A reading yields eight bytes: how often it has rung since the last one, in the machine's byte order.
+
+    Args:
+        fd: The timer.
+        at_ns: When it rings first.
+        period_ns: From then on it rings so often; 0 for once alone.
 
     Raises:
         OSError: It is no timer.
     """
-    spec = (ctypes.c_long * 4)(0, 0, at_ns // 1_000_000_000, at_ns % 1_000_000_000)
+    spec = (ctypes.c_long * 4)(*divmod(period_ns, 1_000_000_000), *divmod(at_ns, 1_000_000_000))
     _check(_libc.timerfd_settime(ctypes.c_int(fd), ctypes.c_int(_TFD_TIMER_ABSTIME), spec, None))
 
 

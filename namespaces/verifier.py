@@ -10,7 +10,7 @@ Pure but for the impairers: no clock, no thread; whoever runs it says what time 
 
 from __future__ import annotations
 
-from netlab.errors import KernelError
+from netlab.errors import NetlabError
 from netlab.namespaces.impairer import Impairer
 
 __all__ = ["Verifier"]
@@ -29,12 +29,12 @@ class Verifier:
 
     Attributes:
         verified: Read-backs that showed the state asked for.
-        problem: The first difference or refusal; None while there is none.
+        problem: The first difference, or why nothing could be read; None while there is none.
     """
 
     def __init__(self) -> None:
         self.verified = 0
-        self.problem: KernelError | None = None
+        self.problem: NetlabError | None = None
         self._changed: dict[str, Impairer] = {}
         self._round: list[str] = []
         self._next_round_s = 0.0
@@ -63,6 +63,10 @@ class Verifier:
         self._verify(self._round.pop())
         return 0.0
 
+    def is_done(self) -> bool:
+        """Tell whether all that has changed so far is read back."""
+        return not self._changed
+
     def finish(self) -> None:
         """Read back everything that has changed since it was last read back; nothing changes it meanwhile."""
         self._round.clear()
@@ -78,5 +82,5 @@ class Verifier:
                 self.verified += 1
             else:
                 self._changed.setdefault(name, impairer)
-        except KernelError as error:
+        except NetlabError as error:  # what carries the packets may have died
             self.problem = self.problem or error

@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from netlab.namespaces.change import Change, Refusals
-from netlab.namespaces.impairer import Impairer
+from netlab.namespaces.impairer import Change, Impairer, Refusals
 from netlab.namespaces.link_plan import LinkPlan
 from netlab.namespaces.medium_plan import MediumPlan
 from netlab.namespaces.node import Node
-from netlab.namespaces.packet_recorder import Recorder
+from netlab.namespaces.recorder import Recorder
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.seed import Direction
 
@@ -62,8 +61,10 @@ class Wire(Protocol):
         """Make a rate and a queue for links to share.
 
         Raises:
+            ProfileError: It cannot be in such a state.
             FeatureMissing: This wire has no shared media.
             KernelError: It is refused, or another state shows afterwards; nothing of it is left then.
+            LabError: What carries the packets has died.
         """
         ...
 
@@ -72,6 +73,7 @@ class Wire(Protocol):
 
         Raises:
             KernelError: The kernel refuses.
+            LabError: What carries the packets has died.
         """
         ...
 
@@ -79,7 +81,9 @@ class Wire(Protocol):
         """Give one direction its first impairment.
 
         Raises:
+            ProfileError: It cannot be in such a state.
             KernelError: It is refused, or another state shows afterwards.
+            LabError: What carries the packets has died.
         """
         ...
 
@@ -88,6 +92,7 @@ class Wire(Protocol):
 
         Raises:
             KernelError: The kernel refuses.
+            LabError: What carries the packets has died.
         """
         ...
 
@@ -96,6 +101,7 @@ class Wire(Protocol):
 
         Raises:
             KernelError: Something of them cannot be removed.
+            LabError: What carries the packets has died.
         """
         ...
 
@@ -104,6 +110,10 @@ class Wire(Protocol):
 
         Returns:
             For each change the error that refused it, or None; a refusal of one keeps none of the others.
+
+        Raises:
+            ProfileError: One of the states cannot be asked for at all; then nothing is changed.
+            LabError: One direction comes twice or is none of this wire's, or what carries the packets has died.
         """
         ...
 
@@ -112,6 +122,7 @@ class Wire(Protocol):
 
         Raises:
             KernelError: The kernel refuses.
+            LabError: What carries the packets has died.
         """
         ...
 
@@ -145,6 +156,7 @@ class Wiring(Protocol):
         Raises:
             PrivilegeError: The caller may not make namespaces.
             KernelError: The kernel refuses.
+            LabError: What is to carry the packets does not come up.
         """
         ...
 

@@ -13,6 +13,7 @@
     |  |- ConnectionLost                        the only one worth a retry
     |  `- AuthError                             no key, the wrong key, a peer that cannot prove it
     |- GuestError                               the guest kernel cannot be had or has died
+    |  `- GuestUnavailable                      for want of a network, a distribution, a processor, room
     `- LabError                                 a service of a lab died
 """
 
@@ -152,6 +153,10 @@ class AuthError(WireError):
 
 class GuestError(NetlabError):
     """Raised when the guest kernel cannot be fetched, started or has died."""
+
+
+class GuestUnavailable(GuestError):  # noqa: N818 - a fact about this machine, which some can do without
+    """Raised when a guest kernel cannot be had for what this machine lacks, not for what went wrong."""
 
 
 class LabError(NetlabError):

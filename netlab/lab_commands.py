@@ -9,7 +9,7 @@ from netlab.lab import Lab
 from netlab.lab_spec import LabSpec
 from netlab.namespaces.process import HostProcess
 from netlab.namespaces.wire import Wiring
-from netlab.traces.packet_log import PacketLog
+from netlab.traces.packets.packet_log import PacketLog
 
 __all__ = ["Ended", "run_commands"]
 

@@ -25,7 +25,7 @@ from netlab.lab import Lab
 from netlab.lab_impairment import Impairment
 from netlab.namespaces.process import HostProcess
 from netlab.namespaces.wire import Wiring
-from netlab.traces.packet_log import PacketLog
+from netlab.traces.packets.packet_log import PacketLog
 
 __all__ = ["run_exec", "split_command"]
 

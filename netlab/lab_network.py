@@ -26,6 +26,7 @@ from netlab.lab_play import LabPlay
 from netlab.lab_programs import LabPrograms
 from netlab.lab_rules import MAX_HOSTS, check_name, check_seed
 from netlab.namespaces.host import Host
+from netlab.namespaces.held_state import unproven
 from netlab.namespaces.kernel_wire import KernelWiring
 from netlab.namespaces.link import Link
 from netlab.namespaces.medium import DEFAULT_QUEUE_PACKETS, Medium
@@ -196,7 +197,8 @@ class LabNetwork:
         for change, refusal in zip(changes, self._the_wire().change_together(changes), strict=True):
             if refusal is not None:
                 raise refusal
-            change.impairer.verify()
+            if not change.impairer.verify():
+                raise unproven("restart links")
 
     def _require_open(self) -> None:
         if not self._open:

@@ -16,6 +16,7 @@ import msgspec
 from netlab.errors import LabError
 from netlab.namespaces.link import Link
 from netlab.namespaces.player import Played, Player
+from netlab.namespaces.repeatable import require_no_chance
 from netlab.namespaces.timeline import Track
 from netlab.traces.seed import Direction
 
@@ -39,7 +40,13 @@ class LabPlay:
         self._owner: Player | None = None
 
     def add(self, link: Link, direction: Direction, track: Track) -> None:
-        """Add what one direction of a link is to play, from the next start on."""
+        """Add what one direction of a link is to play, from the next start on.
+
+        Raises:
+            ProfileError: In virtual time: a state does what no two runs would do alike.
+        """
+        for state in track.states:
+            require_no_chance(state, link.name)
         seed_of = functools.partial(link.played_seed, direction)
         self._tracks.append((link, direction, msgspec.structs.replace(track, seed_of=seed_of)))
 
@@ -62,7 +69,7 @@ class LabPlay:
             return None
         played = []
         for link, direction, track in self._tracks:
-            impairer = link.qdisc(direction)
+            impairer = link.impairer(direction)
             assert impairer is not None  # made with the track's first state
             played.append(Played(track, impairer))
         wire = self._tracks[0][0].wire  # one for all links of a lab

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 import netlab
 from netlab.machine import machine
 from netlab.namespaces.link import Link
-from netlab.namespaces.packet_recorder import Recorder
-from netlab.traces.packet_log import PacketLog
+from netlab.namespaces.recorder import Recorder
+from netlab.traces.packets.packet_log import PacketLog
 
 __all__ = ["LabRecording", "log_header"]
 

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from netlab.lab import Lab
-from netlab.namespaces.change import Change
+from netlab.namespaces.impairer import Change
 from netlab.namespaces.host import Host
 from netlab.namespaces.link import Link
 from netlab.namespaces.wire import Wiring
-from netlab.traces.link_model import LinkModel
+from netlab.traces.model.link_model import LinkModel
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.seed import Direction
 

@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from netlab.traces.qdisc_change import QdiscChange
+from netlab.traces.model.qdisc_change import QdiscChange
 from netlab.traces.qdisc_state import U32_MAX, FourStateState, GilbertElliottState, QdiscState
 
 MS = 1_000_000

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from netlab.namespaces import netem_codec as codec
 from netlab.namespaces.netem_codec import encode_netem
-from netlab.traces.qdisc_change import QdiscChange
+from netlab.traces.model.qdisc_change import QdiscChange
 from netlab.traces.qdisc_state import QdiscState
 
 QOPT_BYTES = 24

@@ -40,6 +40,7 @@ _ONE_LINE = re.compile(
     r"^deb\s+(?:\[(?P<options>[^\]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s*(?P<components>.*)$"
 )
 _NOT_THERE = "not there"
+_NO_NETWORK = "no network"
 # The first that fits counts: a bad signature also makes a mirror "have no Release file".
 _MEANINGS = (
     (
@@ -50,7 +51,7 @@ _MEANINGS = (
     (("no space left", "not enough free space"), "no room", "make room in the cache folder (XDG_CACHE_HOME)"),
     (
         ("failure resolving", "could not resolve", "could not connect", "cannot initiate", "timed out"),
-        "no network",
+        _NO_NETWORK,
         "check the network and apt's proxy settings, then try again",
     ),
     (("404", "does not have a release file"), _NOT_THERE, "use a mirror that carries all of Debian's suites"),
@@ -88,11 +89,13 @@ class AptFailure(NamedTuple):
         message: What happened, in our words and then in apt's.
         hint: What to do.
         not_there: Whether the mirror is fine and has no such suite: another may have it.
+        no_network: Whether the mirror was not reached at all.
     """
 
     message: str
     hint: str
     not_there: bool
+    no_network: bool
 
 
 class PackageFacts(NamedTuple):
@@ -275,5 +278,6 @@ def explain_apt_failure(output: str) -> AptFailure:
     lower = output.lower()
     for words, meaning, hint in _MEANINGS:
         if any(word in lower for word in words):
-            return AptFailure(f"{meaning}: {first}", hint, meaning == _NOT_THERE)
-    return AptFailure(f"apt failed: {first}", "try apt-get update: the machine's own apt may fail alike", False)
+            return AptFailure(f"{meaning}: {first}", hint, meaning == _NOT_THERE, meaning == _NO_NETWORK)
+    hint = "try apt-get update: the machine's own apt may fail alike"
+    return AptFailure(f"apt failed: {first}", hint, not_there=False, no_network=False)

@@ -6,9 +6,8 @@
                 `------------------------ in a staging folder of KernelStore ------------------------'
 
 As an ordinary user, outside the checkout; the source and all that was made of it go with the staging folder. Of
-what stays, the folder's name says version, source and configuration. The same of these three and the same compiler
-make the same kernel byte for byte: date, user and host are fixed, and nothing of the caller's environment but PATH
-reaches make.
+what stays, the folder's name says version, source and configuration. What else would differ from one build to the
+next is fixed: date, user and host; and nothing of the caller's environment but PATH reaches make.
 """
 
 from __future__ import annotations
@@ -23,20 +22,19 @@ from typing import NamedTuple, Protocol
 from netlab.errors import GuestError
 from netlab.namespaces.guest.build_progress import BuildProgress
 from netlab.namespaces.guest.guarded_command import run_guarded
-from netlab.namespaces.guest.installed import (
-    GuestKernel,
-    built_folder_name,
-    built_folder_names,
-    file_sha256,
-    list_guest_kernels,
-)
+from netlab.namespaces.guest.installed import GuestKernel, file_sha256, list_guest_kernels
 from netlab.namespaces.guest.kernel_configuration import (
     KernelConfiguration,
     parse_configuration,
     time_travel_configuration,
 )
-from netlab.namespaces.guest.kernel_source import DebianSource, KernelSource, SourceIdentity, check_tree
-from netlab.namespaces.guest.kernel_store import KernelStore, describe_kernel
+from netlab.namespaces.guest.kernel_source import DebianSource, FoundSource, KernelSource, check_tree
+from netlab.namespaces.guest.kernel_store import (
+    KernelStore,
+    built_folder_name,
+    built_folder_names,
+    describe_kernel,
+)
 from netlab.namespaces.guest.machine import check_processor
 from netlab.namespaces.guest.toolchain import check_toolchain
 
@@ -96,8 +94,9 @@ def build_guest_kernel(
 
     Raises:
         FeatureMissing: Programs are missing, or this machine cannot have Debian's source.
-        GuestError: No network, no room, a signature that does not hold, not a source for it, a configuration that
-            kconfig does not grant, or a source that does not compile.
+        GuestUnavailable: No network, no room, no x86-64, or an archive without a kernel that is new enough.
+        GuestError: A signature that does not hold, not a source for it, a configuration that kconfig does not
+            grant, a source that does not compile, or no room for it halfway.
     """
     check_processor()
     chosen: KernelSource = source or DebianSource()
@@ -106,21 +105,20 @@ def build_guest_kernel(
     store = KernelStore(cache, "build", ".build-lock", ".building-", progress.say)
     with store.turn() as waited, store.staging(NEEDED_BYTES) as staging:
         _check_place(staging)
-        identity = chosen.identify(staging, progress.say)
-        key = hashlib.sha256(f"{identity.sha256} {configuration.sha256}".encode()).hexdigest()
+        found = chosen.find(staging, progress.say)
+        key = hashlib.sha256(f"{found.identity.sha256} {configuration.sha256}".encode()).hexdigest()
         there = None if again and not waited else _find(store, key)
         if there is not None:
             progress.say(f"guest kernel {there.release} of this source and configuration is there already")
             return there
-        order = _Order(chosen, identity, configuration, key, jobs or len(os.sched_getaffinity(0)))
+        order = _Order(found, configuration, key, jobs or len(os.sched_getaffinity(0)))
         return _build(store, staging, order, progress)
 
 
 class _Order(NamedTuple):
     """What is to be built, how, and what it will be known by."""
 
-    source: KernelSource
-    identity: SourceIdentity
+    source: FoundSource
     configuration: KernelConfiguration
     key: str
     jobs: int
@@ -149,8 +147,8 @@ def _build(store: KernelStore, staging: Path, order: _Order, progress: Progress)
         sha256=file_sha256(kernel / "linux"),
         patched=False,
         modules=(),
-        packages=order.identity.packages,
-        suite=order.identity.suite,
+        packages=order.source.identity.packages,
+        suite=order.source.identity.suite,
         configuration=order.configuration.sha256,
         compiler=parse_configuration(resolved).get("CONFIG_CC_VERSION_TEXT", "").strip('"'),
     )

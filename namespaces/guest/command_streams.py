@@ -3,8 +3,8 @@
 ::
 
     stdin  <--pipe-- give_input()                 terminal (pty) in place of those pipes
-    stdout --pipe--> Relay --> /dev/tty1          that stand for the caller's terminal
-    stderr --pipe--> Relay --> /dev/tty2
+    stdout --pipe--> Pump --> /dev/tty1          that stand for the caller's terminal
+    stderr --pipe--> Pump --> /dev/tty2
 
 Owned by pid 1, which polls. It knows no frames. Standard library only.
 """
@@ -21,7 +21,7 @@ import termios
 
 from netlab.namespaces.guest.inside import open_console
 from netlab.namespaces.guest.job import FILE, NULL, SAME_AS_STDOUT, TERMINAL, Job
-from netlab.namespaces.guest.relay import Relay
+from netlab.namespaces.guest.pump import Pump
 
 __all__ = ["CommandStreams"]
 
@@ -49,8 +49,8 @@ class CommandStreams:
         if TERMINAL in (job.stdin, job.stdout, job.stderr):
             self._open_terminal()
         self._consoles = {STDOUT: open_console(STDOUT), STDERR: open_console(STDERR)}
-        self.outputs: dict[int, Relay] = {}
-        self.input = Relay(None, None)
+        self.outputs: dict[int, Pump] = {}
+        self.input = Pump(None, None)
         self._input_owed = False
         self.ends = [self._open_input()]
         self.ends.append(self._open_output(job.stdout, STDOUT))
@@ -83,11 +83,11 @@ class CommandStreams:
 
     def close_output(self, stream: int) -> None:
         """Have the command meet what it would meet outside: a pipe that nobody reads any more."""
-        relay = self.outputs.get(stream)
-        if relay is not None and relay.source is not None and relay.source != self.terminal:
-            os.close(relay.source)
-            relay.source = relay.sink = None
-            relay.pending.clear()
+        pump = self.outputs.get(stream)
+        if pump is not None and pump.source is not None and pump.source != self.terminal:
+            os.close(pump.source)
+            pump.source = pump.sink = None
+            pump.pending.clear()
 
     def set_window(self, rows: int, columns: int) -> None:
         """Give the terminal a size, if there is one and the size is known."""
@@ -103,21 +103,21 @@ class CommandStreams:
 
     def take_what_is_left(self) -> None:
         """Read what the ended command left in its pipes; those that others still hold are forgotten."""
-        for relay in self.outputs.values():
-            if relay.source is None or relay.source == self.terminal:
+        for pump in self.outputs.values():
+            if pump.source is None or pump.source == self.terminal:
                 continue
             waiting = array.array("i", [0])
-            fcntl.ioctl(relay.source, termios.FIONREAD, waiting)
+            fcntl.ioctl(pump.source, termios.FIONREAD, waiting)
             left = waiting[0]
-            while left > 0 and relay.source is not None:
-                left -= relay.fill()
-            relay.source = None
+            while left > 0 and pump.source is not None:
+                left -= pump.fill()
+            pump.source = None
 
     def wait_until_printed(self) -> None:
         """Return when the consoles have passed on all they were given."""
-        for relay in self.outputs.values():
-            if relay.sink is not None:
-                termios.tcdrain(relay.sink)
+        for pump in self.outputs.values():
+            if pump.sink is not None:
+                termios.tcdrain(pump.sink)
 
     def _open_terminal(self) -> None:
         self.terminal, self.slave = pty.openpty()
@@ -135,23 +135,23 @@ class CommandStreams:
         if self._job.stdin == FILE:
             return os.open(self._job.stdin_path, os.O_RDONLY | os.O_CLOEXEC)
         if self._job.stdin == TERMINAL:
-            self.input = Relay(None, self.terminal)
+            self.input = Pump(None, self.terminal)
             return self._slave_end()
         read_end, write_end = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(write_end, False)
-        self.input = Relay(None, write_end)
+        self.input = Pump(None, write_end)
         return read_end
 
     def _open_output(self, kind: str, stream: int) -> int:
         if kind == SAME_AS_STDOUT:
             return self.ends[STDOUT]
         if kind == TERMINAL:
-            if self.terminal not in (relay.source for relay in self.outputs.values()):
-                self.outputs[stream] = Relay(self.terminal, self._consoles[stream])
+            if self.terminal not in (pump.source for pump in self.outputs.values()):
+                self.outputs[stream] = Pump(self.terminal, self._consoles[stream])
             return self._slave_end()
         read_end, write_end = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(read_end, False)
-        self.outputs[stream] = Relay(read_end, self._consoles[stream])
+        self.outputs[stream] = Pump(read_end, self._consoles[stream])
         return write_end
 
     def _slave_end(self) -> int:

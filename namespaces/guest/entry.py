@@ -2,7 +2,7 @@
 
     python -IS  .../entry.py supervise FD       on the host, started by the launcher
     python -IBS .../entry.py init JOB_FOLDER    pid 1 of the guest
-    python -IS  .../entry.py guard FD ARGV...   on the host, around a build's make
+    python -IS  .../entry.py guard FD ARGV...   on the host, around a build's make, tar, dpkg-deb
 
 By path, because none sees site-packages: pid 1 may be another interpreter than the caller's.
 """
@@ -22,9 +22,9 @@ def main(arguments: list[str]) -> None:
 
         supervisor.main(int(arguments[1]))
     elif arguments[0] == "guard":
-        from netlab.namespaces.guest import build_warden
+        from netlab.namespaces.guest import guard
 
-        build_warden.main(int(arguments[1]), arguments[2:])
+        guard.main(int(arguments[1]), arguments[2:])
     else:
         from netlab.namespaces.guest import pid1
 

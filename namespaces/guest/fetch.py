@@ -17,9 +17,9 @@ from pathlib import Path
 
 from netlab.errors import GuestError
 from netlab.namespaces.guest.archive import Mirror, needs_own_libc
-from netlab.namespaces.guest.installed import GuestKernel, file_sha256, kernel_folder_name, ready_made_kernel
+from netlab.namespaces.guest.installed import GuestKernel, file_sha256, ready_made_kernel
 from netlab.namespaces.guest.kernel_package import LOADER, unpack_kernel, unpack_libc
-from netlab.namespaces.guest.kernel_store import KernelStore, describe_kernel
+from netlab.namespaces.guest.kernel_store import KernelStore, describe_kernel, kernel_folder_name
 from netlab.namespaces.guest.machine import (
     check_distribution,
     check_processor,
@@ -49,8 +49,9 @@ def fetch_guest_kernel(cache: Path, progress: Say) -> GuestKernel:
         progress: Told what is being done, one line at a time.
 
     Raises:
-        GuestError: Not a machine for it (x86-64 Debian with apt), no network, no room, a signature that does not
-            hold, or no suite with a kernel that is new enough.
+        GuestUnavailable: Not a machine for it (x86-64 Debian with apt), no network, no room, or no suite with a
+            kernel that is new enough.
+        GuestError: A signature that does not hold, a package that is not what it should be, or a system error.
     """
     check_processor()
     codename = check_distribution(read_os_release())

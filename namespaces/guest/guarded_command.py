@@ -1,4 +1,7 @@
-"""run_guarded: a command whose whole tree of processes ends when it does, or when we do."""
+"""run_guarded: a command whose whole tree of processes ends when it does, or when we do.
+
+Starts ``guard.py`` around it and holds the lifeline; knows no command and no kernel.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def run_guarded(
     """
     lifeline, ours = os.pipe()
     try:
-        warden = subprocess.Popen(
+        guard = subprocess.Popen(
             [sys.executable, "-IS", str(_ENTRY), "guard", str(lifeline), *argv],
             cwd=cwd,
             env=dict(environment),
@@ -52,12 +55,12 @@ def run_guarded(
         raise
     finally:
         os.close(lifeline)
-    assert warden.stdout is not None
+    assert guard.stdout is not None
     try:
-        with warden.stdout:
-            for line in warden.stdout:
+        with guard.stdout:
+            for line in guard.stdout:
                 on_line(line.rstrip("\n"))
-        return warden.wait()
+        return guard.wait()
     finally:
         os.close(ours)
-        warden.wait()
+        guard.wait()

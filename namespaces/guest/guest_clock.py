@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import signal
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -21,11 +20,13 @@ from typing import Protocol
 from netlab.errors import GuestError
 from netlab.namespaces.guest.installed import GuestKernel
 from netlab.namespaces.guest.job import FILE, NULL, PIPE, TERMINAL, Job
+from netlab.namespaces.guest.kernel_probe import time_travel_problem
+from netlab.namespaces.guest.settling import SETTLING_S
 from netlab.namespaces.guest.spinner import busiest_program
 from netlab.namespaces.guest.spool import SPOOL_NAME
 from netlab.namespaces.guest.watchdog import VirtualWatchdog, WallWatchdog, Watchdog
 
-__all__ = ["CLOCK_VARIABLE", "GuestClock", "RealClock", "VirtualClock", "time_travel_problem"]
+__all__ = ["CLOCK_VARIABLE", "GuestClock", "RealClock", "VirtualClock"]
 
 CLOCK_VARIABLE = "NETLAB_CLOCK"
 """Tells a command inside which clock it has: ``virtual``, or nothing at all for the real one."""
@@ -33,6 +34,7 @@ CLOCK_VARIABLE = "NETLAB_CLOCK"
 DEFAULT_START_NS = 1_767_225_600 * 10**9
 """2026-01-01 00:00:00 UTC: late enough for certificates, the same in every run."""
 
+SETTLING_NS = SETTLING_S * 10**9
 DEFAULT_BUDGET_S = 24 * 3600.0
 DEFAULT_STALL_S = 30.0
 """Importing a large library holds the clock for 2 to 5 s, on a busy machine for more."""
@@ -41,8 +43,6 @@ DEFAULT_BEAT_S = 0.25
 
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _LATEST_START_NS = 2**62
-_CONFIGURATION_S = 20.0
-_NEEDED_SETTING = "CONFIG_UML_TIME_TRAVEL_SUPPORT=y"
 _CLOCK_SOURCE = "time-travel-clock"
 
 # Where chance or the number of this machine's CPUs would come into a program.
@@ -110,7 +110,8 @@ class VirtualClock:
     """Deterministic time: computing takes none, waiting takes what it should and passes at once.
 
     Attributes:
-        start_ns: The guest's clock at boot, nanoseconds since 1970; a whole second.
+        start_ns: The guest's clock when the command starts, nanoseconds since 1970; a whole second, a minute from
+            1970 or more: the kernel boots SETTLING_S before it.
         budget_s: The most guest time that a command may take.
         stall_s: How long the clock may stand still, in seconds outside.
         beat_s: How often pid 1 notes the time, in guest seconds; 0 for never: without the last two limits then.
@@ -130,8 +131,10 @@ class VirtualClock:
                 raise GuestError(f"virtual time: {name} = {value}; it is above 0 and finite")
         if not (self.beat_s == 0.0 or 0.1 <= self.beat_s <= 3600.0):
             raise GuestError(f"virtual time: beat_s = {self.beat_s}; it is 0, or from 0.1 to 3600")
-        if not 0 <= self.start_ns <= _LATEST_START_NS or self.start_ns % 10**9:
-            raise GuestError(f"virtual time: start_ns = {self.start_ns}; it is a whole second since 1970, in ns")
+        if not SETTLING_NS <= self.start_ns <= _LATEST_START_NS or self.start_ns % 10**9:
+            raise GuestError(
+                f"virtual time: start_ns = {self.start_ns}; it is a whole second since 1970, in ns, from {SETTLING_S} s"
+            )
 
     @property
     def passed_on(self) -> tuple[signal.Signals, ...]:
@@ -141,7 +144,7 @@ class VirtualClock:
     @property
     def kernel_arguments(self) -> tuple[str, ...]:
         """The clock; no random addresses, which order what programs hash; no IPv6, whose timers are random."""
-        return ("time-travel=inf-cpu", f"time-travel-start={self.start_ns}", "norandmaps", "ipv6.disable=1")
+        return ("time-travel=inf-cpu", f"time-travel-start={self.start_ns - SETTLING_NS}", "norandmaps", "ipv6.disable=1")
 
     def require(self, kernel: GuestKernel) -> None:
         """Make sure that a kernel has virtual time, by its manifest and by its own word.
@@ -159,7 +162,7 @@ class VirtualClock:
             )
 
     def arrange(self, job: Job, job_folder: str) -> Job:
-        """Return a job without what differs from run to run, starting on a whole second."""
+        """Return a job without what differs from run to run, starting at a fixed moment."""
         return dataclasses.replace(
             job,
             env=settled(job.env),
@@ -167,7 +170,7 @@ class VirtualClock:
             stdin_path=f"{job_folder}/{SPOOL_NAME}",
             hostname="guest",
             clock_source=_CLOCK_SOURCE,
-            start_step_s=1,
+            start_ns=self.start_ns,
             beat_s=self.beat_s,
             budget_s=self.budget_s,
         )
@@ -190,25 +193,3 @@ def settled(env: Mapping[str, str]) -> dict[str, str]:
     """Return an environment in which programs draw nothing by chance that it can settle."""
     seed = env.get("PYTHONHASHSEED", "")
     return {**_SETTLED_UNLESS_GIVEN, **env, **_SETTLED, "PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
-
-
-def time_travel_problem(binary: Path) -> str:
-    """Say why a kernel cannot run in virtual time, from the configuration it was built with; empty where it can.
-
-    Args:
-        binary: The kernel; its folder is where its interpreter is found from.
-    """
-    try:
-        done = subprocess.run(
-            [str(binary), "--showconfig"],
-            cwd=binary.parent,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_CONFIGURATION_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"its configuration cannot be read: {getattr(error, 'strerror', None) or error}"
-    if _NEEDED_SETTING.encode() in done.stdout.splitlines():
-        return ""
-    return f"it was built without {_NEEDED_SETTING}"

@@ -5,7 +5,7 @@
     link <--socket--> supervisor       log, output, errors <--pipes-- consoles of the guest
                                        control <--socket--> its control console
 
-Opens and starts; what is said over them is the session's and the supervisor's business.
+Opens, starts, owns and closes; what is said over them is the session's and the supervisor's business.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Self
 
-__all__ = ["ENTRY", "GuestEnds", "open_ends"]
+__all__ = ["ENTRY", "GuestEnds"]
 
 ENTRY = str(Path(__file__).with_name("entry.py"))
 """What supervisor and pid 1 are started by."""
 
 
-class GuestEnds(NamedTuple):
-    """What was made to start a guest.
+class GuestEnds:
+    """What was made to start a guest; a context manager, at whose end the supervisor has gone.
 
     Attributes:
         link: The lifeline.
@@ -39,52 +39,74 @@ class GuestEnds(NamedTuple):
         spool: The number of the input that the supervisor is to read to its end; -1 for none.
     """
 
-    link: socket.socket
-    supervisor: int
-    supervisor_pid_fd: int
-    control: socket.socket
-    log: int
-    output: int
-    errors: int
-    theirs: tuple[int, int, int, int]
-    spool: int
+    def __init__(self, spooled: int | None) -> None:
+        """Make the descriptors of a guest and start the supervisor with its ends of them.
+
+        Args:
+            spooled: Input that the supervisor is to read; None for none.
+
+        Raises:
+            OSError: No descriptors or processes left; then nothing of it stays.
+        """
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            self.link, far_link = _socket_pair(ours, theirs)
+            self.control, far_control = _socket_pair(ours, theirs)
+            self.control.setblocking(False)
+            self.log, far_log = _pipe(ours, theirs)
+            self.output, far_output = _pipe(ours, theirs)
+            self.errors, far_errors = _pipe(ours, theirs)
+            self.theirs = (far_log, far_output, far_errors, far_control.fileno())
+            self.spool = -1 if spooled is None else _copy(spooled, theirs)
+            supervisor = _start_supervisor(
+                far_link.fileno(), (*self.theirs, *(() if spooled is None else (self.spool,)))
+            )
+            ours.callback(supervisor.wait)
+            ours.callback(self.link.close)  # before the wait: it is what the supervisor waits for
+            self.supervisor = supervisor.pid
+            self.supervisor_pid_fd = os.pidfd_open(supervisor.pid)
+            ours.callback(os.close, self.supervisor_pid_fd)
+            self._ours = ours.pop_all()
+
+    def close(self) -> None:
+        """Have the supervisor end, wait for it and let go of all descriptors."""
+        self._ours.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
 
 
-def open_ends(stack: contextlib.ExitStack, spooled: int | None) -> GuestEnds:
-    """Make the descriptors of a guest and start the supervisor with its ends of them.
+def _socket_pair(ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> tuple[socket.socket, socket.socket]:
+    near, far = socket.socketpair()
+    ours.callback(near.close)
+    theirs.callback(far.close)
+    return near, far
 
-    Args:
-        stack: Closes what is made here.
-        spooled: Input that the supervisor is to read; None for none.
-    """
-    link, far_link = socket.socketpair()
-    control, far_control = socket.socketpair()
-    control.setblocking(False)
-    pipes = [os.pipe2(os.O_CLOEXEC) for _ in range(3)]
-    for read_end, _ in pipes:
-        os.set_blocking(read_end, False)
-        stack.callback(os.close, read_end)
-    theirs = (pipes[0][1], pipes[1][1], pipes[2][1], far_control.fileno())
-    # A copy: it may be descriptor 0, which is the supervisor's own.
-    spool = () if spooled is None else (os.dup(spooled),)
-    stack.callback(control.close)
-    try:
-        supervisor = subprocess.Popen(
-            [sys.executable, "-IS", ENTRY, "supervise", str(far_link.fileno())],
-            pass_fds=(*theirs, far_link.fileno(), *spool),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            cwd="/",
-            start_new_session=True,
-        )
-    finally:
-        far_link.close()
-        far_control.close()
-        for fd in (*theirs[:3], *spool):
-            os.close(fd)
-    stack.callback(supervisor.wait)
-    pid_fd = os.pidfd_open(supervisor.pid)
-    stack.callback(os.close, pid_fd)
-    stack.callback(link.close)  # first of all: it is what the supervisor waits for
-    log, output, errors = (read_end for read_end, _ in pipes)
-    return GuestEnds(link, supervisor.pid, pid_fd, control, log, output, errors, theirs, *(spool or (-1,)))
+
+def _pipe(ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> tuple[int, int]:
+    """Return both ends of a pipe; ours, to read, is non-blocking."""
+    near, far = os.pipe2(os.O_CLOEXEC)
+    ours.callback(os.close, near)
+    theirs.callback(os.close, far)
+    os.set_blocking(near, False)
+    return near, far
+
+
+def _copy(fd: int, theirs: contextlib.ExitStack) -> int:
+    """Return a copy of a descriptor: it may be number 0, which is the supervisor's own."""
+    copy = os.dup(fd)
+    theirs.callback(os.close, copy)
+    return copy
+
+
+def _start_supervisor(far_link: int, handed_on: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-IS", ENTRY, "supervise", str(far_link)],
+        pass_fds=(far_link, *handed_on),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )

@@ -21,10 +21,10 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from netlab.namespaces.guest import kernel_calls
 from netlab.namespaces.guest.job import Job
+from netlab.namespaces.syscalls import timerfd_create, timerfd_settime
 
-__all__ = ["Heartbeat", "NoHeartbeat", "Pulse", "begin_heartbeat", "read_beat", "read_processes", "wait_for_start"]
+__all__ = ["Heartbeat", "NoHeartbeat", "Pulse", "begin_heartbeat", "read_beat", "read_processes"]
 
 PHASE_NS = 37_123_457
 """From the start to the first beat: a moment that no program's round numbers meet."""
@@ -105,18 +105,30 @@ class Heartbeat:
             start_ns: When the command starts, on the monotonic clock.
             beat_ns: From beat to beat.
             budget_ns: Guest time since the start after which the processes are noted once more; 0 for never.
+
+        Raises:
+            OSError: No room for the first note, or no descriptors left.
         """
-        self.fd = kernel_calls.start_timer(start_ns + PHASE_NS, beat_ns)
+        with contextlib.ExitStack() as undo:
+            self._file = os.open(folder / _BEAT_NAME, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            undo.callback(os.close, self._file)
+            os.pwrite(self._file, b"\n", 0)  # takes the room that later notes are written over
+            self.fd = timerfd_create()
+            undo.callback(os.close, self.fd)
+            timerfd_settime(self.fd, start_ns + PHASE_NS, beat_ns)
+            undo.pop_all()
         self._folder = folder
         self._beat_ns = beat_ns
         self._budget_ns = budget_ns
         self._count = 0
         self._next_note = 1
         self._nudge = _Nudge()
-        self._file = os.open(folder / _BEAT_NAME, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def strike(self) -> None:
-        """Note how much guest time has passed since the start."""
+        """Note how much guest time has passed since the start.
+
+        A note that cannot be made (a full disk) is left out: it must not end pid 1, and the machine with it.
+        """
         with contextlib.suppress(BlockingIOError):
             self._count += int.from_bytes(os.read(self.fd, 8), "little")
         if self._count % BEATS_A_NUDGE == 0:
@@ -127,16 +139,10 @@ class Heartbeat:
             # Ever more rarely, so that it costs nothing: who spins in the end has mostly been there for long.
             self._next_note = 2 * self._count
             self._budget_ns = 0 if spent else self._budget_ns
-            (self._folder / _PROCESSES_NAME).write_text(describe_processes(), encoding="utf-8")
-        os.pwrite(self._file, f"{passed_ns // 10**9}.{passed_ns // 10**6 % 1000:03}\n".encode("ascii"), 0)
-
-
-def wait_for_start(step_s: int) -> None:
-    """Wait until the guest's clock shows a multiple of so many seconds, half a one away or more; 0: not at all."""
-    if step_s:
-        step_ns = step_s * 10**9
-        now_ns = time.time_ns()
-        kernel_calls.sleep_until(time.CLOCK_REALTIME, -(-(now_ns + step_ns // 2) // step_ns) * step_ns)
+            with contextlib.suppress(OSError):
+                (self._folder / _PROCESSES_NAME).write_text(describe_processes(), encoding="utf-8")
+        with contextlib.suppress(OSError):
+            os.pwrite(self._file, f"{passed_ns // 10**9}.{passed_ns // 10**6 % 1000:03}\n".encode("ascii"), 0)
 
 
 def begin_heartbeat(job: Job, folder: Path, awake_s: float) -> Pulse:
@@ -147,9 +153,8 @@ def begin_heartbeat(job: Job, folder: Path, awake_s: float) -> Pulse:
         folder: The job folder.
         awake_s: How often pid 1 is to wake in real time.
     """
-    start_ns = (
-        time.monotonic_ns()
-    )  # in any case: the clock costs a little, and a run is to be the same with and without
+    # In any case: the clock costs a little, and a run is to be the same with and without.
+    start_ns = time.monotonic_ns()
     if not job.beat_s:
         return NoHeartbeat(None if job.clock_source else awake_s)
     return Heartbeat(folder, start_ns, round(job.beat_s * 1e9), round(job.budget_s * 1e9))

@@ -31,12 +31,9 @@ from netlab.namespaces.guest.manifest import MANIFEST_NAME, MAX_MANIFEST_BYTES, 
 
 __all__ = [
     "GuestKernel",
-    "built_folder_name",
-    "built_folder_names",
     "default_guest_kernel",
     "file_sha256",
     "guest_cache",
-    "kernel_folder_name",
     "list_guest_kernels",
     "read_kernel",
     "ready_made_kernel",
@@ -44,8 +41,6 @@ __all__ = [
     "verify_kernel",
     "version_key",
 ]
-
-_KEY_DIGITS = 12
 
 
 class GuestKernel(Struct, frozen=True, kw_only=True):
@@ -107,17 +102,6 @@ def _home() -> Path:
     return Path(home)
 
 
-def kernel_folder_name(version: str, libc_version: str = "") -> str:
-    """Return the name of a kernel's folder: it says all that its contents depend on.
-
-    Args:
-        version: Of the kernel's package.
-        libc_version: Of the package of the C library beside it; empty where it uses the machine's own.
-    """
-    name = f"debian-{version}" + (f"-libc-{libc_version}" if libc_version else "")
-    return re.sub(r"[^A-Za-z0-9.+~-]", "_", name)
-
-
 def list_guest_kernels(cache: Path) -> list[GuestKernel]:
     """Return every kernel in a cache, newest first, those that cannot be used with the reason; reads all files.
 
@@ -168,21 +152,6 @@ def time_travel_kernel(cache: Path | None = None) -> GuestKernel | None:
         GuestError: The folder cannot be read.
     """
     return next((kernel for kernel in _usable(cache) if kernel.time_travel), None)
-
-
-def built_folder_name(version: str, key: str) -> str:
-    """Return the name of the folder of a kernel built here: it says all that its contents depend on.
-
-    Args:
-        version: Of the kernel.
-        key: SHA-256 of source and configuration, in hexadecimal.
-    """
-    return re.sub(r"[^A-Za-z0-9.+~-]", "_", f"built-{version}-{key[:_KEY_DIGITS]}")
-
-
-def built_folder_names(cache: Path, key: str) -> list[str]:
-    """Return the names of the folders of kernels of whatever version that were built with a key."""
-    return sorted(path.name for path in cache.glob(f"built-*-{key[:_KEY_DIGITS]}"))
 
 
 def read_kernel(folder: Path) -> GuestKernel:
@@ -270,7 +239,8 @@ def _size_problem(folder: Path, manifest: Manifest) -> str:
 
 
 def _content_problem(kernel: GuestKernel) -> str:
-    assert kernel.manifest is not None
+    if kernel.manifest is None:
+        return f"{MANIFEST_NAME}: not there"
     for name, record in kernel.manifest.files.items():
         try:
             found = file_sha256(kernel.path / name)

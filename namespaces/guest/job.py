@@ -43,7 +43,7 @@ class Job:
         modules: Kernel modules to load, in this order.
         stdin_path: The file that is its input, where that is FILE.
         clock_source: The clock that the kernel must have; empty for any.
-        start_step_s: It starts when the guest's clock shows a multiple of this; 0 for at once.
+        start_ns: It starts when the guest's clock shows this, nanoseconds since 1970; 0 for at once.
         beat_s: How often pid 1 notes the guest's time in the job folder; 0 for never.
         budget_s: Guest time after which pid 1 notes what still runs; 0 for never.
     """
@@ -63,7 +63,7 @@ class Job:
     modules: tuple[str, ...] = ()
     stdin_path: str = ""
     clock_source: str = ""
-    start_step_s: int = 0
+    start_ns: int = 0
     beat_s: float = 0.0
     budget_s: float = 0.0
 

@@ -1,4 +1,4 @@
-"""System calls that only the guest needs: detached mounts, capabilities, modules, timers, power-off.
+"""System calls that only the guest needs: detached mounts, capabilities, modules, sleep, power-off.
 
 As ``namespaces/syscalls.py``: one function a call, a refusal is an ``OSError``, standard library only (pid 1
 of the guest and its supervisor import it without site-packages). Numbers are those of x86-64, the one machine
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import time
 
 from netlab.namespaces.syscalls import prctl
 
@@ -28,7 +27,6 @@ __all__ = [
     "power_off",
     "set_mount_attributes",
     "sleep_until",
-    "start_timer",
 ]
 
 CLONE_NEWIPC = 0x08000000
@@ -53,7 +51,6 @@ _PR_SET_NO_NEW_PRIVS = 38
 _CAPABILITY_VERSION_3 = 0x20080522
 _RB_POWER_OFF = 0x4321FEDC
 
-_TFD_TIMER_ABSTIME = 1
 _TIMER_ABSTIME = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -63,12 +60,6 @@ class _TimeSpec(ctypes.Structure):
     """``struct timespec``."""
 
     _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
-
-
-class _TimerSpec(ctypes.Structure):
-    """``struct itimerspec``."""
-
-    _fields_ = (("interval", _TimeSpec), ("value", _TimeSpec))
 
 
 def detach_copy(path: str) -> int:
@@ -166,25 +157,6 @@ def sleep_until(clock: int, moment_ns: int) -> None:
     number = _libc.clock_nanosleep(ctypes.c_int(clock), ctypes.c_int(_TIMER_ABSTIME), ctypes.byref(moment), None)
     if number:
         raise OSError(number, os.strerror(number))
-
-
-def start_timer(first_ns: int, period_ns: int) -> int:
-    """Return a non-blocking descriptor, readable at a moment of the monotonic clock and then each period.
-
-    It reads eight bytes: how often since the last reading, in the machine's byte order.
-
-    Raises:
-        OSError: No descriptors left.
-    """
-    # The flags of a timer are those of open(2): TFD_CLOEXEC, TFD_NONBLOCK.
-    fd = int(_libc.timerfd_create(ctypes.c_int(time.CLOCK_MONOTONIC), ctypes.c_int(os.O_CLOEXEC | os.O_NONBLOCK)))
-    spec = _TimerSpec(_TimeSpec(*divmod(period_ns, 1_000_000_000)), _TimeSpec(*divmod(first_ns, 1_000_000_000)))
-    if fd < 0 or _libc.timerfd_settime(
-        ctypes.c_int(fd), ctypes.c_int(_TFD_TIMER_ABSTIME), ctypes.byref(spec), None
-    ):
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return fd
 
 
 def power_off() -> None:

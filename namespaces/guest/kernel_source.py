@@ -3,7 +3,7 @@
 ::
 
     DebianSource  package, signature checked -.
-    TarballSource FILE                         }-identify-> SourceIdentity -unpack-> a tree -check_tree-> version
+    TarballSource FILE                         }-find-> identity, unpack -> a tree -check_tree-> version
     TreeSource    FOLDER, read only           -'
 
 The identity is known before anything is unpacked: it decides whether there is anything to build.
@@ -11,12 +11,13 @@ The identity is known before anything is unpacked: it decides whether there is a
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -31,6 +32,7 @@ from netlab.namespaces.guest.suite_search import OLDEST_SERIES, find_suite
 
 __all__ = [
     "DebianSource",
+    "FoundSource",
     "KernelSource",
     "SourceIdentity",
     "TarballSource",
@@ -79,6 +81,19 @@ class SourceIdentity(Struct, frozen=True, kw_only=True):
     suite: str = ""
 
 
+class FoundSource(NamedTuple):
+    """A source that can be had.
+
+    Attributes:
+        identity: What it is.
+        unpack: Returns the tree, unpacked into the staging folder if need be; raises GuestError where it cannot be
+            had, or is not a Linux tree.
+    """
+
+    identity: SourceIdentity
+    unpack: Callable[[Path, Say], Path]
+
+
 class KernelSource(Protocol):
     """A source of a kernel.
 
@@ -88,20 +103,12 @@ class KernelSource(Protocol):
 
     tools: tuple[tuple[str, str], ...]
 
-    def identify(self, staging: Path, say: Say) -> SourceIdentity:
-        """Return what the source is.
+    def find(self, staging: Path, say: Say) -> FoundSource:
+        """Return what the source is, and how to have it.
 
         Raises:
             GuestError: It cannot be had.
             FeatureMissing: This machine cannot have it.
-        """
-        ...
-
-    def unpack(self, staging: Path, say: Say) -> Path:
-        """Return the tree, unpacked into the staging folder if need be; after ``identify``.
-
-        Raises:
-            GuestError: It cannot be had, or is not a Linux tree.
         """
         ...
 
@@ -111,11 +118,7 @@ class DebianSource:
 
     tools: tuple[tuple[str, str], ...] = _UNPACKING
 
-    def __init__(self) -> None:
-        self._apt: PrivateApt | None = None
-        self._package: PackageFacts | None = None
-
-    def identify(self, staging: Path, say: Say) -> SourceIdentity:
+    def find(self, staging: Path, say: Say) -> FoundSource:
         """Return the newest source package of the first suite that has one new enough."""
         try:
             codename = check_distribution(read_os_release())
@@ -128,26 +131,9 @@ class DebianSource:
         package = apt.show(name[0]) if name else None
         if package is None:
             raise GuestError(f"guest: suite {suite}: {PACKAGE} leads to no package", hint=_SOURCE_HINT)
-        self._apt, self._package = apt, package
         record = PackageRecord(name=package.name, version=package.version, sha256=package.sha256)
-        return SourceIdentity(sha256=package.sha256, packages=(record,), suite=suite)
-
-    def unpack(self, staging: Path, say: Say) -> Path:
-        """Fetch the package and unpack the tarball that is in it."""
-        assert self._apt is not None and self._package is not None, "identified first"
-        package = self._package
-        say(f"fetching {package.name} {package.version} ({package.size_bytes / 1e6:.0f} MB)")
-        file = self._apt.download(package)
-        say("unpacking the source")
-        folder = staging / "package"
-        _run(["dpkg-deb", "-x", str(file), str(folder)], staging, file.name)
-        file.unlink()
-        tarballs = list(folder.glob("usr/src/linux-source-*.tar.*"))
-        if len(tarballs) != 1:
-            raise GuestError(f"guest: {file.name}: {len(tarballs)} source tarballs; one is due", hint=_SOURCE_HINT)
-        tree = _unpack_tarball(tarballs[0], staging)
-        tarballs[0].unlink()
-        return tree
+        identity = SourceIdentity(sha256=package.sha256, packages=(record,), suite=suite)
+        return FoundSource(identity, functools.partial(_unpack_package, apt, package))
 
 
 class TarballSource:
@@ -162,15 +148,14 @@ class TarballSource:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def identify(self, staging: Path, say: Say) -> SourceIdentity:
-        """Return the SHA-256 of the file."""
+    def find(self, staging: Path, say: Say) -> FoundSource:
+        """Return it, known by the SHA-256 of the file."""
         try:
-            return SourceIdentity(sha256=file_sha256(self._path))
+            return FoundSource(SourceIdentity(sha256=file_sha256(self._path)), self._unpack)
         except OSError as error:
             raise GuestError(f"kernel source {self._path}: {error.strerror}", hint=_SOURCE_HINT) from error
 
-    def unpack(self, staging: Path, say: Say) -> Path:
-        """Unpack it beside the kernel that it will become."""
+    def _unpack(self, staging: Path, say: Say) -> Path:
         say(f"unpacking {self._path.name}")
         return _unpack_tarball(self._path, staging)
 
@@ -187,8 +172,8 @@ class TreeSource:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def identify(self, staging: Path, say: Say) -> SourceIdentity:
-        """Return a digest of the names, sizes and times of its files: their content is 1.5 GB."""
+    def find(self, staging: Path, say: Say) -> FoundSource:
+        """Return it, known by a digest of the names, sizes and times of its files: their content is 1.5 GB."""
         check_tree(self._path)
         digest = hashlib.sha256()
         for folder, folders, files in os.walk(self._path):
@@ -198,11 +183,7 @@ class TreeSource:
                 about = path.lstat()
                 line = f"{path.relative_to(self._path)} {about.st_size} {about.st_mtime_ns}\n"
                 digest.update(os.fsencode(line))
-        return SourceIdentity(sha256=digest.hexdigest())
-
-    def unpack(self, staging: Path, say: Say) -> Path:
-        """Return it as it is."""
-        return self._path
+        return FoundSource(SourceIdentity(sha256=digest.hexdigest()), lambda staging, say: self._path)
 
 
 def named_source(path: Path) -> KernelSource:
@@ -246,6 +227,22 @@ def check_tree(folder: Path) -> str:
             hint=_SOURCE_HINT,
         )
     return version
+
+
+def _unpack_package(apt: PrivateApt, package: PackageFacts, staging: Path, say: Say) -> Path:
+    """Fetch a source package and unpack the tarball that is in it."""
+    say(f"fetching {package.name} {package.version} ({package.size_bytes / 1e6:.0f} MB)")
+    file = apt.download(package)
+    say("unpacking the source")
+    folder = staging / "package"
+    _run(["dpkg-deb", "-x", str(file), str(folder)], staging, file.name)
+    file.unlink()
+    tarballs = list(folder.glob("usr/src/linux-source-*.tar.*"))
+    if len(tarballs) != 1:
+        raise GuestError(f"guest: {file.name}: {len(tarballs)} source tarballs; one is due", hint=_SOURCE_HINT)
+    tree = _unpack_tarball(tarballs[0], staging)
+    tarballs[0].unlink()
+    return tree
 
 
 def _unpack_tarball(path: Path, staging: Path) -> Path:

@@ -5,6 +5,9 @@
     turn(): a lock, one maker of a kind at a time --> staging(): an empty folder, removed whatever happens
                                                          `-- put(): verify, rename: whole or not there
 
+A kernel that is replaced waits in the staging folder until the new one has its place; whatever ends us between the
+two renames, the next to clear that folder puts it back. The folders' names say all that a kernel depends on.
+
 Knows no archive, no compiler and no network. A fetch and a build have a lock each: the seconds of the one need
 not wait for the minutes of the other.
 """
@@ -15,21 +18,24 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
-from netlab.errors import GuestError
+from netlab.errors import GuestError, GuestUnavailable
 from netlab.namespaces.guest.installed import GuestKernel, file_sha256, read_kernel, verify_kernel
+from netlab.namespaces.guest.kernel_probe import ask_kernel, has_time_travel
 from netlab.namespaces.guest.manifest import MANIFEST_FORMAT, MANIFEST_NAME, FileRecord, Manifest, PackageRecord
 
-__all__ = ["KernelStore", "ask_kernel", "describe_kernel", "has_time_travel"]
+__all__ = ["KernelStore", "built_folder_name", "built_folder_names", "describe_kernel", "kernel_folder_name"]
 
-PROBE_TIMEOUT_S = 30.0
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_REPLACED = "replaced"
+_KEY_DIGITS = 12
 
 Say = Callable[[str], None]
 
@@ -57,19 +63,15 @@ class KernelStore:
         """Be the only maker of this kind while inside; yields whether another had to be waited for.
 
         Raises:
-            GuestError: The cache cannot be written to; here, or in an ``OSError`` of whatever runs inside.
+            GuestError: The cache cannot be written to; or whatever runs inside met an ``OSError``, of the cache or
+                of something else.
         """
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
             with (self.cache / self._lock).open("w") as file:
                 yield self._wait_for(file.fileno())
         except OSError as error:
-            raise GuestError(
-                f"guest cache {error.filename or self.cache}: {error.strerror}",
-                hint="make room there"
-                if error.errno == errno.ENOSPC
-                else "set XDG_CACHE_HOME to a folder of yours",
-            ) from error
+            raise self._refusal(error) from error
 
     @contextlib.contextmanager
     def staging(self, needed_bytes: int) -> Iterator[Path]:
@@ -78,16 +80,16 @@ class KernelStore:
         What an interrupted maker of this kind left is removed first: in our turn, none is under way.
 
         Raises:
-            GuestError: Too little room.
+            GuestUnavailable: Too little room.
         """
         for left in self.cache.glob(f"{self._prefix}*"):
-            shutil.rmtree(left, ignore_errors=True)
+            self._clear(left)
         self._check_room(needed_bytes)
         folder = Path(tempfile.mkdtemp(prefix=self._prefix, dir=self.cache))
         try:
             yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            self._clear(folder)
 
     def whole(self, name: str) -> GuestKernel | None:
         """Return the kernel in a folder of the cache if it is there and, byte for byte, what it should be."""
@@ -107,7 +109,7 @@ class KernelStore:
             folder: Holds the kernel; in the staging folder.
             name: Of the folder in the cache.
             manifest: What the folder holds.
-            staging: Where a replaced kernel goes, to be removed.
+            staging: Where a replaced kernel goes, to be removed once the new one is in its place.
 
         Raises:
             GuestError: The folder is not what the manifest says.
@@ -117,9 +119,30 @@ class KernelStore:
         _write_out(folder)
         target = self.cache / name
         if target.exists():
-            target.rename(staging / "replaced")
+            (staging / _REPLACED).mkdir()
+            target.rename(staging / _REPLACED / name)
         folder.rename(target)
         return read_kernel(target)
+
+    def _clear(self, staging: Path) -> None:
+        """Remove a staging folder; a kernel that was taken out of its place for one that never came goes back."""
+        for replaced in staging.glob(f"{_REPLACED}/*"):
+            if not (self.cache / replaced.name).exists():
+                with contextlib.suppress(OSError):
+                    replaced.rename(self.cache / replaced.name)
+        shutil.rmtree(staging, ignore_errors=True)
+
+    def _refusal(self, error: OSError) -> GuestError:
+        """Return what an error of the system means, told by the file that it names."""
+        path = None if error.filename is None else Path(os.fsdecode(error.filename))
+        if path is None and error.errno not in _FULL:
+            return GuestError(f"guest {self._maker}: {error.strerror}")
+        if path is not None and not (path.is_relative_to(self.cache) or self.cache.is_relative_to(path)):
+            return GuestError(f"guest {self._maker}: {path}: {error.strerror}")
+        return GuestError(
+            f"guest cache {path or self.cache}: {error.strerror}",
+            hint="make room there" if error.errno in _FULL else "set XDG_CACHE_HOME to a folder of yours",
+        )
 
     def _wait_for(self, lock_fd: int) -> bool:
         try:
@@ -133,7 +156,7 @@ class KernelStore:
     def _check_room(self, needed_bytes: int) -> None:
         free = shutil.disk_usage(self.cache).free
         if free < needed_bytes:
-            raise GuestError(
+            raise GuestUnavailable(
                 f"guest cache {self.cache}: {free >> 20} MiB free; a {self._maker} needs {needed_bytes >> 20} MiB "
                 "for a moment",
                 hint="make room there, or set XDG_CACHE_HOME to a folder with more",
@@ -168,9 +191,9 @@ def describe_kernel(
     """
     return Manifest(
         format=MANIFEST_FORMAT,
-        release=ask_kernel(folder, "--version").strip(),
+        release=ask_kernel(folder / "linux", "--version").strip(),
         sha256=sha256,
-        time_travel=has_time_travel(ask_kernel(folder, "--showconfig")),
+        time_travel=has_time_travel(folder / "linux"),
         patched=patched,
         kernel="linux",
         modules=modules,
@@ -186,31 +209,27 @@ def describe_kernel(
     )
 
 
-def has_time_travel(configuration: str) -> bool:
-    """Return whether a kernel with this configuration can run in virtual time."""
-    return "CONFIG_UML_TIME_TRAVEL_SUPPORT=y" in configuration.splitlines()
+def kernel_folder_name(version: str, libc_version: str = "") -> str:
+    """Return the name of a kernel's folder: it says all that its contents depend on.
 
-
-def ask_kernel(folder: Path, option: str) -> str:
-    """Return what the kernel in a folder prints for an option: the proof that it runs here at all.
-
-    Raises:
-        GuestError: It does not.
+    Args:
+        version: Of the kernel's package.
+        libc_version: Of the package of the C library beside it; empty where it uses the machine's own.
     """
-    try:
-        result = subprocess.run(
-            ["./linux", option],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=PROBE_TIMEOUT_S,
-            check=True,
-        )
-    except PermissionError as error:
-        raise GuestError(
-            f"guest cache {folder.parent.parent}: nothing can be executed there (mounted noexec?)",
-            hint="set XDG_CACHE_HOME to a folder that allows it",
-        ) from error
-    except (subprocess.SubprocessError, OSError) as error:
-        raise GuestError(f"guest: the new kernel does not run on this machine: {error}") from error
-    return result.stdout.decode(errors="replace")
+    name = f"debian-{version}" + (f"-libc-{libc_version}" if libc_version else "")
+    return re.sub(r"[^A-Za-z0-9.+~-]", "_", name)
+
+
+def built_folder_name(version: str, key: str) -> str:
+    """Return the name of the folder of a kernel built here: it says all that its contents depend on.
+
+    Args:
+        version: Of the kernel.
+        key: SHA-256 of source and configuration, in hexadecimal.
+    """
+    return re.sub(r"[^A-Za-z0-9.+~-]", "_", f"built-{version}-{key[:_KEY_DIGITS]}")
+
+
+def built_folder_names(cache: Path, key: str) -> list[str]:
+    """Return the names of the folders of kernels of whatever version that were built with a key."""
+    return sorted(path.name for path in cache.glob(f"built-*-{key[:_KEY_DIGITS]}"))

@@ -32,7 +32,7 @@ from netlab.namespaces.guest.caller import (
 )
 from netlab.namespaces.guest.confinement import MEMORY_PLACE, outermost
 from netlab.namespaces.guest.guest_clock import GuestClock, RealClock
-from netlab.namespaces.guest.guest_ends import ENTRY, GuestEnds, open_ends
+from netlab.namespaces.guest.guest_ends import ENTRY, GuestEnds
 from netlab.namespaces.guest.installed import GuestKernel, verify_kernel
 from netlab.namespaces.guest.job import FILE, JOB_FILE_NAME, NULL, Job
 from netlab.namespaces.guest.kernel_plan import KernelPlan, kernel_arguments
@@ -176,7 +176,7 @@ class _Launch:
         job = describe_job(argv, self._around, self._kernel, streams.kinds, streams.window)
         job = self._clock.arrange(job, self._job_folder)
         spooled = job.stdin == FILE
-        ends = open_ends(stack, streams.stdin if spooled else None)
+        ends = stack.enter_context(GuestEnds(streams.stdin if spooled else None))
         verify_kernel(self._kernel)  # meanwhile the supervisor's interpreter starts
         self._clock.require(self._kernel)
         plan = self._plan(job, ends, processors.chosen_cpus(cpu, ticks), private_files)

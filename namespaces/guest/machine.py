@@ -9,7 +9,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from netlab.errors import GuestError
+from netlab.errors import GuestError, GuestUnavailable
 from netlab.namespaces.guest.archive import (
     DEBIAN_KEYRING,
     Mirror,
@@ -37,11 +37,11 @@ def check_processor(machine: str = "", system: str = "") -> None:
     """Make sure that this is a machine that guest kernels run on.
 
     Raises:
-        GuestError: It is not.
+        GuestUnavailable: It is not.
     """
     found = (system or platform.system(), machine or platform.machine())
     if found != ("Linux", "x86_64"):
-        raise GuestError(
+        raise GuestUnavailable(
             f"guest kernels run on x86-64 Linux alone; this is {found[0]} on {found[1]}",
             hint="use a kernel with netem of its own: --on host",
         )
@@ -64,17 +64,17 @@ def check_distribution(os_release: dict[str, str]) -> str:
         os_release: Fields of its os-release file.
 
     Raises:
-        GuestError: It is not Debian, or lacks apt.
+        GuestUnavailable: It is not Debian, or lacks apt.
     """
     name = os_release.get("PRETTY_NAME") or os_release.get("ID") or "an unknown distribution"
     if os_release.get("ID") != "debian":
         hint = "install the distribution's kernel modules with sch_netem, and use --on host"
         if os_release.get("ID") == "ubuntu":
             hint = "Ubuntu's own kernel has netem: use --on host (package linux-modules-extra of your kernel)"
-        raise GuestError(f"the ready-made guest kernel comes from Debian's archive; this is {name}", hint=hint)
+        raise GuestUnavailable(f"the ready-made guest kernel comes from Debian's archive; this is {name}", hint=hint)
     for program in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(program) is None:
-            raise GuestError(f"guest: {program} is not there, though this is {name}", hint="install apt and dpkg")
+            raise GuestUnavailable(f"guest: {program} is not there, though this is {name}", hint="install apt and dpkg")
     return os_release.get("VERSION_CODENAME", "")
 
 
@@ -90,7 +90,7 @@ def machine_mirrors(codename: str) -> list[Mirror]:
     """Return where this machine gets Debian from, likeliest first.
 
     Raises:
-        GuestError: Its apt sources name no Debian archive.
+        GuestUnavailable: Its apt sources name no Debian archive.
     """
     entries: list[SourceEntry] = []
     files = [_APT_FOLDER / "sources.list", *sorted((_APT_FOLDER / "sources.list.d").glob("*"))]
@@ -104,7 +104,7 @@ def machine_mirrors(codename: str) -> list[Mirror]:
             continue
     mirrors = debian_mirrors(entries, codename, Path(DEBIAN_KEYRING).exists())
     if not mirrors:
-        raise GuestError(
+        raise GuestUnavailable(
             f"guest: no Debian archive among this machine's apt sources ({_APT_FOLDER})",
             hint="add Debian's own archive to apt's sources",
         )

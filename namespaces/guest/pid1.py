@@ -24,11 +24,11 @@ import traceback
 from pathlib import Path
 
 from netlab.errors import GuestError, NetlabError
-from netlab.namespaces.guest import frames, heartbeat, inside, kernel_calls
+from netlab.namespaces.guest import frames, heartbeat, inside, kernel_calls, settling
 from netlab.namespaces.guest.command_streams import CommandStreams
 from netlab.namespaces.guest.frames import FrameKind
 from netlab.namespaces.guest.job import JOB_FILE_NAME, Job
-from netlab.namespaces.guest.relay import Relay
+from netlab.namespaces.guest.pump import Pump
 
 __all__ = ["main"]
 
@@ -85,14 +85,14 @@ class _Pid1:
         self._job = job
         self._control = control
         self._frames = frames.FrameReader()
-        self._to_launcher = Relay(None, control)
+        self._to_launcher = Pump(None, control)
         self._streams = CommandStreams(job)
         self._pid = 0
         self._status: int | None = None
         self._deaths, self._deaths_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         if job.clock_source:
             inside.go_first()
-        heartbeat.wait_for_start(job.start_step_s)
+        settling.start_at(job.start_ns)
         self._pulse = heartbeat.begin_heartbeat(job, job_folder, AWAKE_S)
 
     def run(self) -> None:
@@ -147,9 +147,9 @@ class _Pid1:
     def _turn(self, timeout_s: float | None = None) -> bool:
         """Carry what can be carried now, or wait until something can; return whether output moved."""
         outputs = tuple(self._streams.outputs.values())
-        relays = (*outputs, self._streams.input, self._to_launcher)
+        pumps = (*outputs, self._streams.input, self._to_launcher)
         poller = select.poll()
-        for fd, mask in self._interests(relays).items():
+        for fd, mask in self._interests(pumps).items():
             poller.register(fd, mask)
         patience_s = self._pulse.patience_s if timeout_s is None else timeout_s
         ready = dict(poller.poll(None if patience_s is None else patience_s * 1000.0))
@@ -161,27 +161,27 @@ class _Pid1:
         if ready.get(self._control, 0) & select.POLLIN:
             self._hear()
         moved = False
-        for relay in outputs:
-            if relay.source is not None and relay.source in ready:
-                moved = relay.fill() > 0 or moved
-        for relay in relays:
-            if relay.wants_room and ready.get(relay.sink or -1, 0) & ~select.POLLIN:
-                relay.drain()
+        for pump in outputs:
+            if pump.source is not None and pump.source in ready:
+                moved = pump.fill() > 0 or moved
+        for pump in pumps:
+            if pump.wants_room and ready.get(pump.sink or -1, 0) & ~select.POLLIN:
+                pump.drain()
                 moved = True
         if self._streams.takes_more_input():
             self._say(FrameKind.CONSUMED)
         return moved
 
-    def _interests(self, relays: tuple[Relay, ...]) -> dict[int, int]:
+    def _interests(self, pumps: tuple[Pump, ...]) -> dict[int, int]:
         """Return what to poll for."""
         masks = {self._control: select.POLLIN, self._deaths: select.POLLIN}
         if self._pulse.fd is not None:
             masks[self._pulse.fd] = select.POLLIN
-        for relay in relays:
-            if relay.wants_input and relay.source is not None:
-                masks[relay.source] = masks.get(relay.source, 0) | select.POLLIN
-            if relay.wants_room and relay.sink is not None:
-                masks[relay.sink] = masks.get(relay.sink, 0) | select.POLLOUT
+        for pump in pumps:
+            if pump.wants_input and pump.source is not None:
+                masks[pump.source] = masks.get(pump.source, 0) | select.POLLIN
+            if pump.wants_room and pump.sink is not None:
+                masks[pump.sink] = masks.get(pump.sink, 0) | select.POLLOUT
         return masks
 
     def _hear(self) -> None:
@@ -225,7 +225,7 @@ class _Pid1:
             while self._turn(TERMINAL_QUIET_S) and time.monotonic() < deadline_s:
                 pass
         self._streams.take_what_is_left()
-        while any(relay.pending for relay in self._streams.outputs.values()):
+        while any(pump.pending for pump in self._streams.outputs.values()):
             self._turn()
         self._streams.wait_until_printed()
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from netlab.errors import GuestError
+from netlab.errors import GuestError, GuestUnavailable
 from netlab.namespaces.guest.archive import (
     Mirror,
     PackageFacts,
@@ -51,7 +51,8 @@ class PrivateApt:
         """Fetch the package lists and check their signature; return False where the mirror has no such suite.
 
         Raises:
-            GuestError: No network, no room, or a signature that does not hold.
+            GuestUnavailable: No network.
+            GuestError: No room, or a signature that does not hold.
         """
         result = self._run("apt-get", "-q", "update")
         if result.returncode == 0:
@@ -64,7 +65,7 @@ class PrivateApt:
         """Return what the lists say of the newest version of a package; None where there is none.
 
         Raises:
-            GuestError: apt took too long.
+            GuestUnavailable: apt took too long.
         """
         found = parse_stanzas(self._run("apt-cache", "show", name).stdout)
         found = [fields for fields in found if fields.get("package") == name]
@@ -83,7 +84,8 @@ class PrivateApt:
         """Fetch a package; return its file, whose SHA-256 is that of the signed list.
 
         Raises:
-            GuestError: No network, or not the file that the list promises.
+            GuestUnavailable: No network.
+            GuestError: Not the file that the list promises.
         """
         folder = self._folder / "packages"
         result = self._run("apt-get", "-q", "download", f"{package.name}={package.version}", cwd=folder)
@@ -114,10 +116,12 @@ class PrivateApt:
                 preexec_fn=die_with_parent_thread,
             )
         except subprocess.TimeoutExpired as error:
-            raise GuestError(f"guest: {program} took over {COMMAND_TIMEOUT_S:g} s", hint="try again") from error
+            words = f"guest: {program} took over {COMMAND_TIMEOUT_S:g} s"
+            raise GuestUnavailable(words, hint="try again where the network is faster") from error
 
     def _refusal(self, result: subprocess.CompletedProcess[str]) -> GuestError:
         failure = explain_apt_failure(result.stdout)
-        error = GuestError(f"guest: suite {self._suite}: {failure.message}", hint=failure.hint)
+        kind = GuestUnavailable if failure.no_network else GuestError
+        error = kind(f"guest: suite {self._suite}: {failure.message}", hint=failure.hint)
         error.add_note("all that apt said:\n" + result.stdout)  # seen with the traceback alone
         return error

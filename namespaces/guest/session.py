@@ -26,7 +26,7 @@ from netlab.namespaces.guest.frames import FrameKind
 from netlab.namespaces.guest.job import TERMINAL
 from netlab.namespaces.guest.kernel_log import KernelLog
 from netlab.namespaces.guest.kernel_plan import EventReader
-from netlab.namespaces.guest.relay import Relay
+from netlab.namespaces.guest.pump import Pump
 from netlab.namespaces.guest.streams import StreamKinds, in_background, window_size
 from netlab.namespaces.guest.watchdog import Verdict, Watchdog
 
@@ -86,7 +86,7 @@ class GuestSession:
         self._frames = frames.FrameReader()
         self._to_guest = bytearray()
         self._log_fd: int | None = log_fd
-        self._outputs = {number: Relay(*ends, PIPE_BUF) for number, ends in enumerate(outputs, start=1)}
+        self._outputs = {number: Pump(*ends, PIPE_BUF) for number, ends in enumerate(outputs, start=1)}
         self._stdin = stdin
         self._stdin_is_terminal = kinds.stdin == TERMINAL
         self._may_send_input = False
@@ -125,7 +125,7 @@ class GuestSession:
                 self._supervisor.shutdown(socket.SHUT_WR)
 
     def _open_sources(self) -> bool:
-        return self._log_fd is not None or any(not relay.finished for relay in self._outputs.values())
+        return self._log_fd is not None or any(not pump.finished for pump in self._outputs.values())
 
     def _turn(self) -> None:
         """Carry what can be carried now, or wait until something can."""
@@ -136,7 +136,7 @@ class GuestSession:
         ready = dict(poller.poll(self._patience_ms()))
         if not self._cut:
             # Whoever reads what the guest prints may keep it waiting.
-            self._obey(self._watchdog.look(held_up=any(relay.pending for relay in self._outputs.values())))
+            self._obey(self._watchdog.look(held_up=any(pump.pending for pump in self._outputs.values())))
         if ready.get(self._signals_fd):
             for number in os.read(self._signals_fd, 64):
                 self._on_signal(number)
@@ -149,11 +149,11 @@ class GuestSession:
         # One descriptor may be input and output at once (a terminal, a socket): look at what it is ready for.
         if self._stdin is not None and ready.get(self._stdin, 0) & ~select.POLLOUT and self._may_send_input:
             self._send_input(self._stdin)
-        for number, relay in self._outputs.items():
-            if relay.source is not None and ready.get(relay.source):
-                relay.fill()
-            if relay.wants_room and ready.get(relay.sink or 0, 0) & ~select.POLLIN:
-                self._print(number, relay)
+        for number, pump in self._outputs.items():
+            if pump.source is not None and ready.get(pump.source):
+                pump.fill()
+            if pump.wants_room and ready.get(pump.sink or 0, 0) & ~select.POLLIN:
+                self._print(number, pump)
         self._flush()
 
     def _obey(self, verdict: Verdict | None) -> None:
@@ -164,9 +164,9 @@ class GuestSession:
                 self._fail(verdict.message, verdict.hint)
             self.end()
 
-    def _print(self, stream: int, relay: Relay) -> None:
+    def _print(self, stream: int, pump: Pump) -> None:
         try:
-            if not relay.drain():
+            if not pump.drain():
                 self._send(FrameKind.CLOSED, bytes((stream,)))
         except OSError as error:
             name = {1: "output", 2: "errors"}[stream]
@@ -184,11 +184,11 @@ class GuestSession:
             masks[self._control.fileno()] = select.POLLIN | (select.POLLOUT if self._to_guest else 0)
         if self._stdin is not None and self._may_send_input and not self._in_background():
             masks[self._stdin] = select.POLLIN
-        for relay in self._outputs.values():
-            if relay.wants_input and relay.source is not None:
-                masks[relay.source] = select.POLLIN
-            if relay.wants_room and relay.sink is not None:
-                masks[relay.sink] = masks.get(relay.sink, 0) | select.POLLOUT
+        for pump in self._outputs.values():
+            if pump.wants_input and pump.source is not None:
+                masks[pump.source] = select.POLLIN
+            if pump.wants_room and pump.sink is not None:
+                masks[pump.sink] = masks.get(pump.sink, 0) | select.POLLOUT
         return masks
 
     def _patience_ms(self) -> float | None:
@@ -225,6 +225,8 @@ class GuestSession:
         for event in self._events.feed(data):
             if event["event"] == "failed":
                 self._fail(str(event["message"]), str(event["hint"]))
+            elif event["event"] == "started":
+                self._watchdog.begin()
             elif event["event"] == "ended":
                 self.wait_status = int(str(event["status"]))
             elif event["event"] == "done":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from netlab.errors import GuestError
+from netlab.errors import GuestUnavailable
 from netlab.namespaces.guest.archive import Mirror, PackageFacts, kernel_series
 from netlab.namespaces.guest.private_apt import PrivateApt
 
@@ -32,7 +32,8 @@ def find_suite(
         progress: Told which lists are read.
 
     Raises:
-        GuestError: There is none (names each suite with what it has), or apt failed for another reason.
+        GuestUnavailable: There is none (names each suite with what it has), or no network.
+        GuestError: apt failed for another reason.
     """
     reasons = []
     for suite in SUITES:
@@ -48,7 +49,7 @@ def find_suite(
             reasons.append(f"{suite}: {'none' if package is None else package.version}")
             break
     oldest = ".".join(map(str, OLDEST_SERIES))
-    raise GuestError(
+    raise GuestUnavailable(
         f"guest: no {name} {oldest} or newer in Debian's archive ({'; '.join(reasons)})",
         hint="use a mirror that carries all of Debian's suites",
     )

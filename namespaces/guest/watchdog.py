@@ -46,6 +46,10 @@ class Verdict(NamedTuple):
 class Watchdog(Protocol):
     """Decides when a guest is to be ended."""
 
+    def begin(self) -> None:
+        """Take in that the kernel has been started: what comes before is not the guest's doing."""
+        ...
+
     def patience_s(self) -> float | None:
         """Return how long until it wants to look again; None for never."""
         ...
@@ -72,6 +76,9 @@ class WallWatchdog:
         self._deadline_s = deadline_s
         self._clock = clock
 
+    def begin(self) -> None:
+        """Nothing: the time before counts as well."""
+
     def patience_s(self) -> float | None:
         """Return how long until the deadline."""
         return None if self._deadline_s is None else max(0.0, self._deadline_s - self._clock())
@@ -82,7 +89,10 @@ class WallWatchdog:
 
 
 class VirtualWatchdog:
-    """Ends a guest in virtual time: after some time outside, some inside, or when the latter stands still."""
+    """Ends a guest in virtual time: after some time outside, some inside, or when the latter stands still.
+
+    The last two count from the kernel's start: input is read to its end before that, which may take any time.
+    """
 
     def __init__(
         self,
@@ -112,19 +122,27 @@ class VirtualWatchdog:
         self._clock = clock
         self._passed_s: float | None = None
         self._still_s = 0.0
-        self._looked_at_s = clock()
+        self._looked_at_s: float | None = None  # no kernel yet
+
+    def begin(self) -> None:
+        """Begin to count."""
+        self._looked_at_s = self._clock()
 
     def patience_s(self) -> float | None:
-        """Return how long until the next look at the notes."""
-        due_s = max(0.0, self._looked_at_s + LOOK_EVERY_S - self._clock())
+        """Return how long until the next look at the notes, or until the limit of the world outside."""
         wall_s = self._wall.patience_s()
+        if self._looked_at_s is None:
+            return wall_s
+        due_s = max(0.0, self._looked_at_s + LOOK_EVERY_S - self._clock())
         return due_s if wall_s is None else min(due_s, wall_s)
 
     def look(self, *, held_up: bool) -> Verdict | None:
         """Return the verdict when one of the three limits is reached."""
         verdict = self._wall.look(held_up=held_up)
         if verdict is not None:
-            return verdict._replace(message=f"the time limit is reached, {self._where()}; {self._running()}")
+            return verdict._replace(message=f"the time limit is reached, {self._at_the_limit()}")
+        if self._looked_at_s is None:
+            return None
         since_s = self._clock() - self._looked_at_s
         if since_s < LOOK_EVERY_S:
             return None
@@ -151,6 +169,11 @@ class VirtualWatchdog:
             f"guest: virtual time has stood still for {self._still_s:.0f} s, {self._where()}; {self._running()}",
             f"a program that computes or polls without a pause holds the clock: {_CURE}; or allow more: --stall",
         )
+
+    def _at_the_limit(self) -> str:
+        if self._looked_at_s is None:
+            return "before the guest was started: all of its input is read first"
+        return f"{self._where()}; {self._running()}"
 
     def _where(self) -> str:
         return "before its first beat" if self._passed_s is None else f"at {self._passed_s:.3f} s of guest time"

@@ -3,7 +3,7 @@
 ::
 
     Change, Change ... --RelayDirection.stage--> Put, Put ... --one frame--> relay
-                       <-RelayDirection.settle-- "" | problem each
+                       <-RelayDirection.settle-- None | KernelError each
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from netlab.errors import LabError
-from netlab.namespaces.change import Change, Refusals
+from netlab.namespaces.impairer import Change, Refusals
 from netlab.namespaces.relay.direction import RelayDirection
 from netlab.namespaces.relay.process import RelayProcess
 from netlab.namespaces.relay.requests import Change as RelayChange
 from netlab.namespaces.relay.requests import Put
+from netlab.namespaces.staged_changes import change_staged
 
 __all__ = ["change_relayed"]
 
@@ -27,22 +28,22 @@ def change_relayed(relay: RelayProcess, changes: Sequence[Change]) -> Refusals:
         For each change its refusal, or None.
 
     Raises:
-        LabError: The relay is dead, or a change is of no direction of a relay.
+        LabError: The relay is dead, a change is of no direction of a relay, or one direction comes twice.
     """
     directions = [_relayed(change) for change in changes]
-    puts: list[Put] = []
-    problems: Sequence[str] = ["interrupted"] * len(directions)
-    try:
-        puts += [direction.stage(change.state) for direction, change in zip(directions, changes, strict=True)]
+
+    def send(puts: list[Put]) -> Refusals:
         problems = relay.ask(RelayChange(tuple(puts))).problems
-    finally:
-        for direction, problem in zip(directions[: len(puts)], problems, strict=False):
-            direction.settle(problem)
-    pairs = zip(directions, problems, strict=True)
-    return [direction.refusal(problem) if problem else None for direction, problem in pairs]
+        pairs = zip(directions, problems, strict=True)
+        return [direction.refusal(problem) if problem else None for direction, problem in pairs]
+
+    return change_staged(directions, [change.state for change in changes], send)
 
 
 def _relayed(change: Change) -> RelayDirection:
     if not isinstance(change.impairer, RelayDirection):
-        raise LabError(f"{type(change.impairer).__name__} is no direction of a relay")
+        raise LabError(
+            f"{type(change.impairer).__name__} is no direction of a relay",
+            hint="change directions of one relay together, those of another by themselves",
+        )
     return change.impairer

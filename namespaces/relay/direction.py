@@ -12,13 +12,12 @@ The model is as sticky as the kernel: it keeps a table unless another is sent. S
 from __future__ import annotations
 
 from netlab.errors import KernelError
-from netlab.namespaces.netem_compare import compare_netem
-from netlab.namespaces.netem_tables import without_stale_tables
+from netlab.namespaces.held_state import HeldState, unproven
 from netlab.namespaces.relay.lane_counts import LaneCounts
 from netlab.namespaces.relay.plain_state import from_plain, to_plain
 from netlab.namespaces.relay.process import RelayProcess
 from netlab.namespaces.relay.requests import Change, Count, Place, Put, Read
-from netlab.traces.link_model import check_modelled
+from netlab.traces.model.link_model import check_modelled
 from netlab.traces.qdisc_state import QdiscState
 
 __all__ = ["RelayDirection"]
@@ -40,16 +39,12 @@ class RelayDirection:
         self.relay = relay
         self._place = place
         self._where = label
-        self._sent: QdiscState | None = None
-        self._staged: QdiscState | None = None
-        self._delay_table: tuple[int, ...] | None = None
-        # Changes begun and settled: while they differ, or when one has begun meanwhile, a reading proves nothing.
-        self._begun = self._settled = 0
+        self._held = HeldState()
 
     @property
     def asked(self) -> QdiscState | None:
-        """The state last sent, a linear table included where it stands for none; None before the first."""
-        return self._sent
+        """The state last taken, a linear table included where it stands for none; None before the first."""
+        return self._held.taken
 
     def apply(self, state: QdiscState) -> None:
         """Put it in this state and prove it; packets in flight stay in flight.
@@ -60,7 +55,8 @@ class RelayDirection:
             LabError: The relay is dead.
         """
         self.apply_fast(state)
-        self.verify()
+        if not self.verify():
+            raise unproven(f"put {self._where} in the state asked for")
 
     def apply_fast(self, state: QdiscState) -> None:
         """Put it in this state; that the relay has taken it is all that is checked.
@@ -71,28 +67,24 @@ class RelayDirection:
             LabError: The relay is dead.
         """
         check_modelled(state)
-        put, problem = self.stage(state), "interrupted"
+        problem = "interrupted"
         try:
-            problem = self.relay.ask(Change((put,))).problems[0]
+            problem = self.relay.ask(Change((self.stage(state),))).problems[0]
         finally:
-            self.settle(problem)
+            self.settle(not problem)
         if problem:
             raise self.refusal(problem)
 
     def stage(self, state: QdiscState) -> Put:
         """Return what puts it in this state, to be sent alone or with others; ``settle`` follows."""
-        state = without_stale_tables(state, self._delay_table, None)
-        self._begun += 1
-        self._staged = state
-        carried = state.replace(delay_table=None) if state.delay_table == self._delay_table else state
-        return Put(self._place, to_plain(carried))
+        complete = self._held.complete(state)
+        put = Put(self._place, to_plain(self._held.lacking(complete)))
+        self._held.begin(complete)
+        return put
 
-    def settle(self, problem: str) -> None:
-        """Take note of what has become of the staged change."""
-        if not problem and self._staged is not None:
-            self._sent = self._staged
-            self._delay_table = self._staged.delay_table or self._delay_table
-        self._settled += 1
+    def settle(self, accepted: bool) -> None:
+        """Take note of what has become of the staged change; nothing where nothing was staged."""
+        self._held.settle(accepted)
 
     def refusal(self, problem: str) -> KernelError:
         """Return the error for what the relay said of a change."""
@@ -111,7 +103,7 @@ class RelayDirection:
         return from_plain(state)
 
     def verify(self) -> bool:
-        """Check that the relay's model is in the state last sent; another thread may change it meanwhile.
+        """Check that the relay's model is in the state last taken; another thread may change it meanwhile.
 
         Returns:
             False where it was being changed meanwhile, so that nothing can be said.
@@ -120,13 +112,11 @@ class RelayDirection:
             KernelError: It is in another; names each field.
             LabError: The relay is dead.
         """
-        begun, settled, sent = self._begun, self._settled, self._sent
-        if sent is None:
-            raise KernelError(f"verify {self._where}", 0, "nothing was sent yet")
-        shown = self.read()
-        if begun != settled or self._begun != begun:
+        if self._held.taken is None:
+            raise KernelError(f"verify {self._where}", 0, "nothing was sent yet", "apply a state first")
+        differences = self._held.differences(self.read)
+        if differences is None:
             return False
-        differences = compare_netem(sent, shown)
         if differences:
             raise KernelError(f"put {self._where} in the state asked for", 0, "; ".join(differences))
         return True

@@ -18,8 +18,8 @@ from netlab.namespaces.relay.lane_counts import LaneCounts
 from netlab.namespaces.relay.medium_queue import MediumQueue, make_model
 from netlab.namespaces.relay.packet_sink import NOWHERE, PacketSink
 from netlab.namespaces.relay.port import Port
-from netlab.traces.fate import Copy
-from netlab.traces.link_model import LinkModel
+from netlab.traces.model.fate import Copy
+from netlab.traces.model.link_model import LinkModel
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.seed import Direction
 

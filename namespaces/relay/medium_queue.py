@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 
 from netlab.namespaces.relay.departures import Departures, Receiver
-from netlab.traces.link_model import LinkModel
+from netlab.traces.model.link_model import LinkModel
 from netlab.traces.qdisc_state import QdiscState
 
 __all__ = ["MediumQueue", "make_model"]

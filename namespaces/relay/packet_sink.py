@@ -2,7 +2,7 @@
 
 ::
 
-    Lane --note_lost, note_delivered--> PacketFile --lines of traces/packet_log--> file
+    Lane --note_lost, note_delivered--> PacketFile --lines of traces/packets/packet_log--> file
 """
 
 from __future__ import annotations

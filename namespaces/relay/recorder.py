@@ -12,10 +12,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from netlab.namespaces.packet_recorder import Recorded
+from netlab.namespaces.recorder import Recorded
 from netlab.namespaces.relay.process import RelayProcess
 from netlab.namespaces.relay.requests import Record
-from netlab.traces.packet_log import PacketLog
+from netlab.traces.packets.packet_log import PacketLog
 
 __all__ = ["RelayRecorder"]
 

@@ -18,7 +18,7 @@ import os
 from collections.abc import Sequence
 
 from netlab.errors import LabError
-from netlab.namespaces.change import Change, Refusals
+from netlab.namespaces.impairer import Change, Refusals
 from netlab.namespaces.link_plan import LinkPlan
 from netlab.namespaces.medium_plan import MediumPlan
 from netlab.namespaces.node import Node

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from netlab.bench.figure import Figure, spread_text
-from netlab.traces.link_model import LinkModel
-from netlab.traces.link_models import LinkModels
+from netlab.traces.model.link_model import LinkModel
+from netlab.traces.model.link_models import LinkModels
 from netlab.traces.presets import PRESETS
 from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import QdiscState

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from netlab.bench.netem_rig import FRAME_BYTES, Arrival, NetemRig, Sending
 from netlab.namespaces.kernel_objects import ROOT
-from netlab.traces.fate import Copy, Fate
-from netlab.traces.link_model import LinkModel
-from netlab.traces.qdisc_change import QdiscChange
+from netlab.traces.model.fate import Copy, Fate
+from netlab.traces.model.link_model import LinkModel
+from netlab.traces.model.qdisc_change import QdiscChange
 from netlab.traces.qdisc_state import QdiscState
 
 __all__ = ["Comparison", "NetemDuet"]
@@ -62,6 +62,7 @@ class NetemDuet:
         self._sendings: list[Sending] = []
         self._fates: list[Fate] = []
         self._arrivals: list[Arrival] = []
+        self._ordered = True
 
     @property
     def fates(self) -> list[Fate]:
@@ -87,6 +88,7 @@ class NetemDuet:
             range(first, first + count), period_s=period_s, length_bytes=length_bytes, ect=ect
         )
         self._sendings += sendings
+        self._ordered &= self._model.state.rate_bytes_per_s > 0
         self._fates += [self._model.enqueue(one.before_ns, length_bytes, ect=ect) for one in sendings]
 
     def receive(self, patience_s: float = _PATIENCE_S) -> None:
@@ -144,15 +146,14 @@ class NetemDuet:
 
         One that goes to the head of the queue may pass those that are due but not gone, since timers are late.
         """
-        ordered = self._model.state.rate_bytes_per_s > 0
+        # Where the rate comes and goes, one that was late to be queued makes others wait.
+        slack_ns = 0 if self._ordered else max((one.after_ns - one.before_ns for one in self._sendings), default=0)
         latest_ns, misplaced = 0, []
         for arrival in self._arrivals:
-            sending = self._sendings[arrival.number]
             copies = self._fates[arrival.number].copies
             if not copies or any(copy.head for copy in copies):
                 continue
             moments_ns = [copy.leave_ns for copy in copies]
-            slack_ns = 0 if ordered else sending.after_ns - sending.before_ns
             if max(moments_ns) + slack_ns < latest_ns:
                 misplaced.append(arrival.number)
             latest_ns = max(latest_ns, min(moments_ns))

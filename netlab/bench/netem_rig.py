@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from netlab.bench.numbered_frame import NumberedFrame, number_of
+from netlab.namespaces.features import kernel_features
 from netlab.namespaces.namespace import Namespace
 from netlab.namespaces.netem_qdisc import NetemQdisc
 from netlab.namespaces.rtnetlink import RouteSocket
@@ -87,7 +88,7 @@ class NetemRig:
 
     def __init__(self, route: RouteSocket, sender: socket.socket, receiver: socket.socket) -> None:
         self.route = route
-        self.qdisc = NetemQdisc(route, INTERFACE)
+        self.qdisc = NetemQdisc(route, INTERFACE, features=kernel_features())
         self._sender = sender
         self._receiver = receiver
         self._sent: dict[int, NumberedFrame] = {}

@@ -26,7 +26,7 @@ from netlab.lab import Lab
 from netlab.namespaces.relay.direction import RelayDirection
 from netlab.namespaces.relay.wiring import RelayWiring
 from netlab.namespaces.syscalls import set_timer_slack
-from netlab.traces.link_model import LinkModel
+from netlab.traces.model.link_model import LinkModel
 from netlab.traces.qdisc_state import QdiscState
 
 __all__ = ["relay_error"]

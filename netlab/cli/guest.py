@@ -97,7 +97,11 @@ def _go_on_without(no_guest: GuestError) -> None:
     default=None,
     help="Compilers at a time.  [default: as many as CPUs]",
 )
-@click.option("--if-possible", is_flag=True, help="Where none can be built, say so and go on.")
+@click.option(
+    "--if-possible",
+    is_flag=True,
+    help="Where compiler, network, room or Debian's archive are lacking, say so and go on; a failed build fails.",
+)
 @click.option("--again", is_flag=True, help="Build even if that kernel is there already.")
 def build(source_path: Path | None, jobs: int | None, if_possible: bool, again: bool) -> None:
     """Build a guest kernel with time travel, for --virtual-time.
@@ -113,7 +117,7 @@ def build(source_path: Path | None, jobs: int | None, if_possible: bool, again: 
     """  # noqa: D301
     from netlab.cli.progress_line import ProgressLine
     from netlab.engine import inside_guest
-    from netlab.errors import FeatureMissing, GuestError
+    from netlab.errors import FeatureMissing, GuestUnavailable
     from netlab.namespaces.guest.build import build_guest_kernel, current_build
     from netlab.namespaces.guest.installed import guest_cache
     from netlab.namespaces.guest.kernel_source import named_source
@@ -129,7 +133,7 @@ def build(source_path: Path | None, jobs: int | None, if_possible: bool, again: 
     try:
         with _ended_in_order(), ProgressLine() as progress:
             kernel = build_guest_kernel(guest_cache(), progress, source=source, jobs=jobs or 0, again=again)
-    except (GuestError, FeatureMissing) as error:
+    except (GuestUnavailable, FeatureMissing) as error:
         if not if_possible:
             raise
         hint = f" ({error.hint})" if error.hint else ""

@@ -15,7 +15,7 @@ from netlab.errors import SpecError
 if TYPE_CHECKING:
     from netlab.episode.report import EpisodeDifference, EpisodeReport
     from netlab.lab_spec import LabSpec
-    from netlab.traces.packet_log import PacketLog
+    from netlab.traces.packets.packet_log import PacketLog
 
 __all__ = ["compare", "run"]
 

@@ -37,8 +37,8 @@ from netlab.machine import machine
 from netlab.messages import PROTOCOL_VERSION, Message, Welcome
 from netlab.namespaces.timeline import Track
 from netlab.run_folder import run_folder
-from netlab.traces.link_model import LinkModel
-from netlab.traces.packet_log import PacketLog
+from netlab.traces.model.link_model import LinkModel
+from netlab.traces.packets.packet_log import PacketLog
 from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import U32_MAX, QdiscState
 from netlab.traces.seed import Direction, link_seed

@@ -22,8 +22,8 @@ from itertools import count
 from netlab.control.remote import Remote
 from netlab.errors import ConnectionLost, LocalProtocolError
 from netlab.messages import Goodbye, Message, Observation, Welcome
-from netlab.traces.link_model import LinkModel
-from netlab.traces.packet_log import Arrival, PacketRecord, record_packet
+from netlab.traces.model.link_model import LinkModel
+from netlab.traces.packets.packet_log import Arrival, PacketRecord, record_packet
 from netlab.traces.seed import Direction
 from netlab.wire.channel import Channel, Received
 from netlab.wire.codec import encode

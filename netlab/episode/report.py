@@ -22,8 +22,8 @@ from netlab.envs.tick_log import TickRecord
 from netlab.episode.run import EpisodePlan, EpisodeRun
 from netlab.episode.spec import EpisodeSpec
 from netlab.errors import SpecError
-from netlab.traces.packet_compare import PacketDifference, compare_packets
-from netlab.traces.packet_log import PacketLog, PacketRecord
+from netlab.traces.packets.packet_compare import PacketDifference, compare_packets
+from netlab.traces.packets.packet_log import PacketLog, PacketRecord
 from netlab.traces.seed import DIRECTIONS, Direction
 
 __all__ = ["EpisodeDifference", "EpisodeReport", "WaySummary", "compare_reports", "read_report"]

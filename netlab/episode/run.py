@@ -26,7 +26,7 @@ from netlab.lab_impairment import read_profiles
 from netlab.lab_spec import LabSpec, LinkSpec
 from netlab.messages import Goodbye
 from netlab.traces.horizon import horizon_ticks
-from netlab.traces.packet_log import PacketLog
+from netlab.traces.packets.packet_log import PacketLog
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
 from netlab.traces.seed import Direction

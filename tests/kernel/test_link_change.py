@@ -9,7 +9,7 @@ import pytest
 
 from netlab.errors import KernelError, LabError
 from netlab.lab import Lab
-from netlab.namespaces.change import Change
+from netlab.namespaces.impairer import Change
 from netlab.namespaces.link import Link
 from netlab.namespaces.link_change import LinkChange, change_links
 from netlab.namespaces.netem_batch import change_netems

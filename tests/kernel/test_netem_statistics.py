@@ -11,7 +11,7 @@ from duet_check import check, pace_s
 from netlab.bench.netem_duet import NetemDuet
 from netlab.bench.netem_rig import FRAME_BYTES, NetemRig
 from netlab.clock_name import in_virtual_time
-from netlab.traces.correlated_draw import draws_to_forget
+from netlab.traces.model.correlated_draw import draws_to_forget
 from netlab.traces.qdisc_state import U32_MAX, QdiscState, SlotState
 
 MS = 1_000_000

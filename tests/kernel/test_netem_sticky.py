@@ -11,7 +11,7 @@ from netem_message import encode_change
 from netlab.bench.netem_duet import NetemDuet
 from netlab.bench.netem_rig import NetemRig
 from netlab.namespaces.netem_compare import compare_netem
-from netlab.traces.qdisc_change import Likelihood, QdiscChange
+from netlab.traces.model.qdisc_change import Likelihood, QdiscChange
 from netlab.traces.qdisc_state import U32_MAX, GilbertElliottState, QdiscState
 
 MS = 1_000_000

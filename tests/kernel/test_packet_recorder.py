@@ -10,8 +10,8 @@ import pytest
 from netlab.lab import Lab
 from netlab.lab_exec import run_exec
 from netlab.namespaces.features import kernel_features
-from netlab.traces.link_model import LinkModel
-from netlab.traces.packet_log import PacketLog
+from netlab.traces.model.link_model import LinkModel
+from netlab.traces.packets.packet_log import PacketLog
 from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import U32_MAX, QdiscState
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from netlab.episode.report import compare_reports, read_report
-from netlab.traces.packet_log import PacketLog
+from netlab.traces.packets.packet_log import PacketLog
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cartpole.toml"
 

@@ -17,7 +17,7 @@ from netlab.errors import LabError
 from netlab.lab import Lab
 from netlab.lab_recording import LabRecording
 from netlab.namespaces.host import Host
-from netlab.namespaces.packet_recorder import KernelRecorder
+from netlab.namespaces.kernel_recorder import KernelRecorder
 
 PACKETS = 50
 HEADERS = 14 + 20 + 8

@@ -18,14 +18,14 @@ import pytest
 
 from netlab.errors import KernelError, LabError, ProfileError
 from netlab.lab import Lab
-from netlab.namespaces.change import Change
+from netlab.namespaces.impairer import Change
 from netlab.namespaces.host import Host
 from netlab.namespaces.relay.direction import RelayDirection
 from netlab.namespaces.relay.frame import send_frame
 from netlab.namespaces.relay.relay_wire import RelayWire
 from netlab.namespaces.relay.requests import Asked, Place, Read
 from netlab.namespaces.relay.wiring import RelayWiring
-from netlab.traces.link_model import LinkModel
+from netlab.traces.model.link_model import LinkModel
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import GilbertElliottState, QdiscState, SlotState

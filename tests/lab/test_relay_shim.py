@@ -21,7 +21,7 @@ from netlab.namespaces.offload import read_offloads, switch_offloads_off
 from netlab.namespaces.relay.shim import Shim
 from netlab.namespaces.relay.shim_port import parse_port
 from netlab.namespaces.rtnetlink import RouteSocket
-from netlab.traces.link_model import LinkModel
+from netlab.traces.model.link_model import LinkModel
 from netlab.traces.qdisc_state import QdiscState
 
 ALWAYS = 2**32 - 1

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from netlab.traces.fate import Copy, Fate
+from netlab.traces.model.fate import Copy, Fate
 from netlab.traces.qdisc_state import GilbertElliottState, QdiscState
 
 FOLDER = Path(__file__).parents[1] / "golden" / "link_model"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from netlab.traces.dialect import Dialect
+from netlab.traces.model.dialect import Dialect
 from netlab.traces.qdisc_state import FourStateState, GilbertElliottState, QdiscState
 
 U32 = 2**32 - 1

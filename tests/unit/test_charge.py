@@ -76,6 +76,7 @@ SEEDED = QdiscState(latency_ns=1_000_000, jitter_ns=100, loss=5, seed=1)
         (SEEDED.replace(seed=None), "seed = None"),
         (SEEDED.replace(loss_correlation=9), "loss_correlation = 9"),
         (SEEDED.replace(delay_correlation=9), "delay_correlation = 9"),
+        (SEEDED.replace(corrupt=9), "corrupt = 9"),
     ],
 )
 def test_what_comes_by_chance_is_refused_in_virtual_time_alone(

@@ -7,7 +7,7 @@ from netlab.bench.impairment_cases import CASES
 from netlab.bench.random_states import RandomStates
 from netlab.namespaces.netem_codec import decode_netem, encode_netem
 from netlab.namespaces.netem_compare import compare_netem
-from netlab.traces.link_model import LinkModel
+from netlab.traces.model.link_model import LinkModel
 
 
 def row(differing: int = 0, worst_ns: int = 300) -> _Row:

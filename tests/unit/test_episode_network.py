@@ -6,7 +6,7 @@ from netlab.control.remote import Remote
 from netlab.envs.cartpole import CartPole
 from netlab.episode.network import EventClock, ModelAgent, ModelDirection, frame_bytes
 from netlab.messages import Goodbye, Heartbeat, Message, Observation
-from netlab.traces.link_model import LinkModel
+from netlab.traces.model.link_model import LinkModel
 from netlab.traces.qdisc_state import U32_MAX, QdiscState
 from netlab.wire.codec import encode
 

@@ -13,12 +13,9 @@ from netlab.errors import GuestError
 from netlab.namespaces.guest import installed
 from netlab.namespaces.guest.installed import (
     GuestKernel,
-    built_folder_name,
-    built_folder_names,
     default_guest_kernel,
     file_sha256,
     guest_cache,
-    kernel_folder_name,
     list_guest_kernels,
     read_kernel,
     ready_made_kernel,
@@ -26,6 +23,7 @@ from netlab.namespaces.guest.installed import (
     verify_kernel,
     version_key,
 )
+from netlab.namespaces.guest.kernel_store import built_folder_name, built_folder_names, kernel_folder_name
 from netlab.namespaces.guest.manifest import MANIFEST_NAME, FileRecord, Manifest, parse_manifest
 
 DIGEST = "0" * 64

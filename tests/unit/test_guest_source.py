@@ -56,7 +56,7 @@ def test_a_tree_without_a_part_that_is_needed_is_refused(tree: Path) -> None:
 
 def test_a_tree_is_known_by_what_its_files_look_like(tree: Path) -> None:
     def identity() -> str:
-        return TreeSource(tree).identify(Path("unused"), print).sha256
+        return TreeSource(tree).find(Path("unused"), print).identity.sha256
 
     before = identity()
     assert identity() == before
@@ -70,7 +70,7 @@ def test_a_tree_is_known_by_what_its_files_look_like(tree: Path) -> None:
 def test_a_tarball_is_known_by_its_content(tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(b"one")
     (tmp_path / "b.tar").write_bytes(b"one")
-    one, other = (TarballSource(tmp_path / name).identify(tmp_path, print) for name in ("a.tar", "b.tar"))
+    one, other = (TarballSource(tmp_path / name).find(tmp_path, print).identity for name in ("a.tar", "b.tar"))
     assert one == other
     assert not one.packages
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from netlab.cli.main import main
-from netlab.traces.packet_log import PacketLog
+from netlab.traces.packets.packet_log import PacketLog
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cartpole.toml"
 

@@ -13,16 +13,16 @@ from link_recordings import RECORDINGS, Recording
 from modelled_states import dialects, modelled_states
 
 from netlab.errors import ProfileError
-from netlab.traces.correlated_draw import draws_to_forget
-from netlab.traces.delay_draw import TableDelay
-from netlab.traces.dialect import Dialect
 from netlab.traces.distribution import kernel_delays_ns
-from netlab.traces.fate import Copy, Fate
-from netlab.traces.link_model import LinkModel
-from netlab.traces.qdisc_change import Correlations, QdiscChange
+from netlab.traces.model.correlated_draw import draws_to_forget
+from netlab.traces.model.delay_draw import TableDelay
+from netlab.traces.model.dialect import Dialect
+from netlab.traces.model.fate import Copy, Fate
+from netlab.traces.model.link_model import LinkModel
+from netlab.traces.model.qdisc_change import Correlations, QdiscChange
+from netlab.traces.model.taus113 import Taus113
+from netlab.traces.model.wire_time import WireTime
 from netlab.traces.qdisc_state import FourStateState, GilbertElliottState, QdiscState, SlotState
-from netlab.traces.taus113 import Taus113
-from netlab.traces.wire_time import WireTime
 
 ALWAYS = 2**32 - 1
 HALF = 2**31

@@ -10,11 +10,11 @@ from link_recordings import RECORDINGS, Recording
 from modelled_states import dialects, modelled_states, plain_states, steps
 
 from netlab.errors import ProfileError
-from netlab.traces.dialect import Dialect
-from netlab.traces.link_model import LinkModel
-from netlab.traces.link_models import LinkModels
+from netlab.traces.model.dialect import Dialect
+from netlab.traces.model.link_model import LinkModel
+from netlab.traces.model.link_models import LinkModels
+from netlab.traces.model.qdisc_change import Correlations, Likelihood, QdiscChange
 from netlab.traces.presets import PRESETS
-from netlab.traces.qdisc_change import Correlations, Likelihood, QdiscChange
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.seed import link_seed
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from netlab.traces.packet_compare import compare_packets
-from netlab.traces.packet_log import Arrival, PacketLog, PacketRecord, record_packet
+from netlab.traces.packets.packet_compare import compare_packets
+from netlab.traces.packets.packet_log import Arrival, PacketLog, PacketRecord, record_packet
 
 
 def log(*packets: tuple[int, list[Arrival]], shift_ns: int = 0) -> PacketLog:

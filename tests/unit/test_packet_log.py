@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlab.errors import SpecError
-from netlab.traces.packet_log import Arrival, PacketLog, PacketRecord, record_packet
+from netlab.traces.packets.packet_log import Arrival, PacketLog, PacketRecord, record_packet
 
 TIMES = st.integers(min_value=0, max_value=2**62)
 FATES = st.sampled_from(

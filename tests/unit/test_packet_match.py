@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlab.traces.packet_log import Arrival, PacketRecord, record_packet
-from netlab.traces.packet_match import Frame, look_at, match_frames
+from netlab.traces.packets.packet_log import Arrival, PacketRecord, record_packet
+from netlab.traces.packets.packet_match import Frame, digest_frame, match_frames
 
 ETHERNET = bytes(12) + b"\x08\x00"
 
@@ -62,20 +62,20 @@ def test_every_fate_is_found_again(packets: list[tuple[str, int, int, int, int]]
     expected: list[PacketRecord] = []
     for number, (fate, delay_ns, more_ns, length, bit) in enumerate(packets):
         data, sent_ns = ipv4(number, length, ecn=0b10), 100 * number
-        entered.append(look_at(sent_ns, data))
+        entered.append(digest_frame(sent_ns, data))
         seen_ns = sent_ns + delay_ns
         arrivals: list[Arrival] = []
         if fate in ("delivered", "doubled"):
-            left.append(look_at(seen_ns, data))
+            left.append(digest_frame(seen_ns, data))
             arrivals.append(Arrival(seen_ns))
         if fate == "doubled":
-            left.append(look_at(seen_ns + more_ns, data))
+            left.append(digest_frame(seen_ns + more_ns, data))
             arrivals.append(Arrival(seen_ns + more_ns))
         if fate == "corrupted":
-            left.append(look_at(seen_ns, flip(fill_in(data, b"\xab\xcd"), bit % (8 * len(data)))))
+            left.append(digest_frame(seen_ns, flip(fill_in(data, b"\xab\xcd"), bit % (8 * len(data)))))
             arrivals.append(Arrival(seen_ns, corrupted=True))
         if fate == "marked":
-            left.append(look_at(seen_ns, mark(data)))
+            left.append(digest_frame(seen_ns, mark(data)))
             arrivals.append(Arrival(seen_ns, marked=True))
         expected += record_packet(sent_ns, "link", "forward", len(data), arrivals)
     matched = match_frames("link", "forward", entered, left, end_ns=10**9)
@@ -85,8 +85,8 @@ def test_every_fate_is_found_again(packets: list[tuple[str, int, int, int, int]]
 
 def test_packets_of_one_content_are_told_apart_by_their_order() -> None:
     data = ipv4(1, 40)
-    entered = [look_at(time_ns, data) for time_ns in (0, 100, 200)]
-    left = [look_at(time_ns, data) for time_ns in (50, 150, 250)]
+    entered = [digest_frame(time_ns, data) for time_ns in (0, 100, 200)]
+    left = [digest_frame(time_ns, data) for time_ns in (50, 150, 250)]
     records = match_frames("link", "forward", entered, left, end_ns=10**6).records
     assert [(record.sent_ns, record.fate, record.delivered_ns) for record in records] == [
         (0, "delivered", 50), (100, "delivered", 150), (200, "delivered", 250),
@@ -95,14 +95,14 @@ def test_packets_of_one_content_are_told_apart_by_their_order() -> None:
 
 def test_a_frame_cannot_leave_before_it_entered() -> None:
     data = ipv4(1, 40)
-    matched = match_frames("link", "forward", [look_at(100, data)], [look_at(50, data)], end_ns=10**6)
+    matched = match_frames("link", "forward", [digest_frame(100, data)], [digest_frame(50, data)], end_ns=10**6)
     assert matched.strangers == 1
     assert [record.fate for record in matched.records] == ["lost"]
 
 
 def test_what_may_still_be_on_its_way_is_pending() -> None:
-    entered = [look_at(time_ns, ipv4(number, 40)) for number, time_ns in enumerate((0, 500, 990))]
-    left = [look_at(400, ipv4(0, 40))]
+    entered = [digest_frame(time_ns, ipv4(number, 40)) for number, time_ns in enumerate((0, 500, 990))]
+    left = [digest_frame(400, ipv4(0, 40))]
     records = match_frames("link", "back", entered, left, end_ns=1000).records
     assert [record.fate for record in records] == ["delivered", "lost", "pending"]
 
@@ -111,12 +111,12 @@ def test_what_may_still_be_on_its_way_is_pending() -> None:
 def test_two_flipped_bits_are_not_taken_for_one(bits: tuple[int, int]) -> None:
     data = ipv4(1, 60)
     damaged = flip(flip(data, bits[0]), bits[1])
-    matched = match_frames("link", "forward", [look_at(0, data)], [look_at(5, damaged)], end_ns=10**6)
+    matched = match_frames("link", "forward", [digest_frame(0, data)], [digest_frame(5, damaged)], end_ns=10**6)
     assert matched.strangers == 1
 
 
 def test_many_alike_take_no_quadratic_time() -> None:
-    frame = look_at(0, ipv4(1, 40))
+    frame = digest_frame(0, ipv4(1, 40))
     entered = [Frame(100 * i, frame.length_bytes, frame.digest, frame.crcs) for i in range(50_000)]
     left = [Frame(100 * i + 50, frame.length_bytes, frame.digest, frame.crcs) for i in range(50_000)]
     records = match_frames("link", "forward", entered, left, end_ns=10**9).records

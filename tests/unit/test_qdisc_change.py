@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from netem_states import netem_states, tables, u32
 
 from netlab.errors import ProfileError
-from netlab.traces.qdisc_change import Correlations, Likelihood, QdiscChange, Rate
+from netlab.traces.model.qdisc_change import Correlations, Likelihood, QdiscChange, Rate
 from netlab.traces.qdisc_state import GilbertElliottState, QdiscState, SlotState
 
 REPLACED = {"latency_ns", "jitter_ns", "limit_packets", "loss", "duplicate", "gap", "loss_model"}

@@ -17,7 +17,7 @@ from netlab.namespaces.relay.medium_queue import MediumQueue
 from netlab.namespaces.relay.packet_sink import PacketFile
 from netlab.namespaces.relay.shim_port import ShimPort, check_ports, default_route_interfaces, parse_port
 from netlab.namespaces.relay.tap import require_tun
-from netlab.traces.packet_log import PacketLog
+from netlab.traces.packets.packet_log import PacketLog
 from netlab.traces.qdisc_state import QdiscState
 
 ALWAYS = 2**32 - 1

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlab.traces import table_pool
-from netlab.traces.table_pool import TablePool
+from netlab.traces.model import table_pool
+from netlab.traces.model.table_pool import TablePool
 
 LINKS = 3
 tables = st.one_of(st.none(), st.lists(st.integers(-32768, 32767), min_size=1, max_size=9).map(tuple))
@@ -39,7 +39,7 @@ def test_equal_tables_lie_in_one_place() -> None:
     pool = TablePool(2)
     pool.put(0, tuple(range(100)))
     pool.put(1, tuple(range(100)))
-    assert pool.length == 101
+    assert pool._length == 101
     assert pool.start.tolist() == [1, 1]
 
 
@@ -50,7 +50,7 @@ def test_tables_that_nobody_uses_are_cleared_away() -> None:
         table = (turn, *range(16_000))
         pool.put(0, table)
         check(pool, [table], [turn * 7919])
-        most = max(most, pool.length)
+        most = max(most, pool._length)
     assert most < table_pool._LEAST_WASTE + 3 * 16_001
 
 
@@ -58,5 +58,5 @@ def test_the_same_table_made_again_and_again_is_not_hoarded() -> None:
     pool = TablePool(2)
     for _ in range(50):
         pool.put(0, tuple(range(10)))
-    assert pool.length == 11
+    assert pool._length == 11
     assert len(pool._place_by_id) <= 5

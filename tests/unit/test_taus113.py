@@ -8,10 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netlab.errors import ProfileError
-from netlab.traces.draw_block import ROWS, DrawBlock
-from netlab.traces.taus113 import SINGLE_DRAWS, Taus113, start_words
-from netlab.traces.taus113_lanes import LANES
-from netlab.traces.taus113_lanes import ROWS as LANE_ROWS
+from netlab.traces.model.draw_block import ROWS, DrawBlock
+from netlab.traces.model.taus113 import LANE_ROWS, LANES, SINGLE_DRAWS, Taus113, start_words
 
 seeds = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2, 127, 128, 2**32 - 1, 2**32, 2**64 - 1]))
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from netlab.traces.delay_draws import DelayDraws
-from netlab.traces.draw_block import Mask
-from netlab.traces.fates import Copies
-from netlab.traces.kind_draws import KindDraws
-from netlab.traces.link_columns import LinkColumns
-from netlab.traces.link_model import NEVER_NS
-from netlab.traces.wire_times import WireTimes
+from netlab.traces.model.correlated_draw import KindDraws
+from netlab.traces.model.delay_draw import DelayDraws
+from netlab.traces.model.draw_block import Mask
+from netlab.traces.model.fate import Copies, everywhere
+from netlab.traces.model.link_columns import LinkColumns
+from netlab.traces.model.link_model import NEVER_NS
+from netlab.traces.model.wire_time import WireTimes
 
 __all__ = ["Clock", "LinkQueues"]
 
@@ -39,7 +39,7 @@ class LinkQueues:
         self._draws = draws
         self._last_due_ns = np.full(links, _NEVER)
         self._packets_since_reorder = np.zeros(links, dtype=np.int64)
-        self._all, self._none = np.ones(links, dtype=bool), np.zeros(links, dtype=bool)
+        self._all, self._none = everywhere(True, links), everywhere(False, links)
 
     def begin_gap_anew(self, link: int) -> None:
         """Count one link's packets from none."""

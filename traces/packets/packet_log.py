@@ -25,7 +25,10 @@ from msgspec import Struct
 from netlab.errors import SpecError
 from netlab.traces.seed import DIRECTIONS, Direction
 
-__all__ = ["Arrival", "PacketFate", "PacketLog", "PacketRecord", "record_packet"]
+__all__ = [
+    "Arrival", "PacketFate", "PacketLog", "PacketRecord", "fate_of_copy", "header_lines", "record_line",
+    "record_packet",
+]  # fmt: skip
 
 PacketFate = Literal["delivered", "marked", "corrupted", "lost", "pending", "duplicate", "duplicate-corrupted"]
 """``marked``: delivered with congestion noted in its header; ``pending``: on its way when the log ended, or lost,
@@ -101,13 +104,40 @@ def record_packet(
     """
     records = []
     for number, arrival in enumerate(sorted(arrivals, key=lambda one: (one.corrupted, one.delivered_ns))):
-        fate: PacketFate = "marked" if arrival.marked else "delivered"
-        if number:
-            fate = "duplicate-corrupted" if arrival.corrupted else "duplicate"
-        elif arrival.corrupted:
-            fate = "corrupted"
+        fate = fate_of_copy(corrupted=arrival.corrupted, marked=arrival.marked, is_further=number > 0)
         records.append(PacketRecord(sent_ns, link, direction, length_bytes, fate, arrival.delivered_ns))
     return records or [PacketRecord(sent_ns, link, direction, length_bytes, "lost", None)]
+
+
+def fate_of_copy(*, corrupted: bool, marked: bool, is_further: bool) -> PacketFate:
+    """Return what a log calls one copy that arrives.
+
+    Args:
+        corrupted: Whether a bit of it was flipped.
+        marked: Whether congestion was noted in its header; said of whole packets alone.
+        is_further: Whether another copy is the packet itself: see ``record_packet``.
+    """
+    if is_further:
+        return "duplicate-corrupted" if corrupted else "duplicate"
+    if corrupted:
+        return "corrupted"
+    return "marked" if marked else "delivered"
+
+
+def header_lines(header: Mapping[str, str]) -> str:
+    """Return the lines that a log begins with, each with its end.
+
+    Args:
+        header: What the recording says of itself: words on one line, which ``PacketLog.of`` checks.
+    """
+    words = [FORMAT, *(f"{name} {value}" for name, value in header.items()), _COLUMNS]
+    return "".join(f"# {word}\n" for word in words)
+
+
+def record_line(record: PacketRecord) -> str:
+    """Return the line of a record, with its end."""
+    delivered = _NO_TIME if record.delivered_ns is None else record.delivered_ns
+    return f"{record.sent_ns} {record.link} {record.direction} {record.length_bytes} {record.fate} {delivered}\n"
 
 
 class PacketLog(Struct, frozen=True):
@@ -138,9 +168,7 @@ class PacketLog(Struct, frozen=True):
 
     def encode(self) -> bytes:
         """Return the log as the text of a file."""
-        lines = [f"# {FORMAT}", *(f"# {name} {value}" for name, value in self.header.items()), f"# {_COLUMNS}"]
-        lines += [_line(record) for record in self.records]
-        return ("\n".join(lines) + "\n").encode()
+        return (header_lines(self.header) + "".join(map(record_line, self.records))).encode()
 
     @classmethod
     def decode(cls, text: bytes, path: str = "") -> PacketLog:
@@ -176,11 +204,6 @@ class PacketLog(Struct, frozen=True):
 
 def _order(record: PacketRecord) -> tuple[int, str, int]:
     return record.sent_ns, record.link, DIRECTIONS.index(record.direction)
-
-
-def _line(record: PacketRecord) -> str:
-    delivered = _NO_TIME if record.delivered_ns is None else str(record.delivered_ns)
-    return f"{record.sent_ns} {record.link} {record.direction} {record.length_bytes} {record.fate} {delivered}"
 
 
 def _read_line(line: bytes, path: str, number: int) -> PacketRecord:

@@ -1,4 +1,4 @@
-"""Recorder: says what happened to each packet of a lab; and KernelRecorder, which asks the kernel's own taps.
+"""KernelRecorder: says what happened to each packet of a lab by the kernel's own taps.
 
 ::
 
@@ -12,6 +12,7 @@ netem, is delivered to it. Times are the kernel's.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import subprocess
@@ -19,54 +20,19 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
 
-from netlab.errors import KernelError, LabError
+from netlab.errors import FeatureMissing, KernelError, LabError, PrivilegeError
 from netlab.namespaces.namespace import Namespace
 from netlab.namespaces.packet_taps import FINISH, TALLY, open_tap, read_sightings
-from netlab.traces.packet_log import PacketRecord
-from netlab.traces.packet_match import Frame, match_frames
+from netlab.namespaces.recorder import Recorded
+from netlab.traces.packets.packet_log import PacketRecord
+from netlab.traces.packets.packet_match import Frame, match_frames
 from netlab.traces.seed import DIRECTIONS
 
-__all__ = ["KernelRecorder", "Recorded", "Recorder"]
+__all__ = ["KernelRecorder"]
 
 _ANSWER_S = 60.0
 """How long the tap process may take to note what is left in its buffer."""
-
-
-class Recorded(NamedTuple):
-    """What a recorder has seen.
-
-    Attributes:
-        records: A record a packet and further copy, times from ``begin``.
-        missed: Frames that it should have seen and did not.
-    """
-
-    records: list[PacketRecord]
-    missed: int
-
-
-class Recorder(Protocol):
-    """Records the packets of all links of one lab."""
-
-    def begin(self) -> None:
-        """Begin now: what was sent before is not recorded."""
-        ...
-
-    def finish(self, links: Mapping[int, str]) -> Recorded:
-        """End now and return what was seen.
-
-        Args:
-            links: Names of the links by their numbers.
-
-        Raises:
-            LabError: What recorded has died.
-        """
-        ...
-
-    def close(self) -> None:
-        """Let go of what records; may be called again."""
-        ...
 
 
 class KernelRecorder:
@@ -91,26 +57,22 @@ class KernelRecorder:
         Raises:
             KernelError: The kernel has no packet sockets, or the caller may not have one.
         """
-        try:
-            tap = wire.call(open_tap)
-        except OSError as error:
-            raise KernelError(
-                "listen to packets in the wire",
-                error.errno or 0,
-                hint="packet logs need a kernel with packet sockets (CONFIG_PACKET) and the right to open one",
-            ) from error
-        ours, theirs = socket.socketpair()
-        notes_fd = os.memfd_create("netlab-packets", os.MFD_CLOEXEC)
-        with tap, theirs:
-            fds = (tap.fileno(), theirs.fileno(), notes_fd)
-            words = [sys.executable, "-P", "-m", "netlab.namespaces.packet_taps", *map(str, fds)]
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             try:
-                process = subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=fds, start_new_session=True)
+                tap = theirs.enter_context(wire.call(open_tap))
             except OSError as error:
-                ours.close()
-                os.close(notes_fd)
-                raise KernelError("start the packet taps", error.errno or 0) from error
-        return cls(process, ours, notes_fd)
+                raise _refused("listen to packets in the wire", error) from error
+            try:
+                control, far_control = socket.socketpair()
+                ours.enter_context(control)
+                theirs.enter_context(far_control)
+                notes_fd = os.memfd_create("netlab-packets", os.MFD_CLOEXEC)
+                ours.callback(os.close, notes_fd)
+                process = _start_taps(tap.fileno(), far_control.fileno(), notes_fd)
+            except OSError as error:
+                raise _refused("start the packet taps", error) from error
+            ours.pop_all()  # the recorder's, from here on
+        return cls(process, control, notes_fd)
 
     def begin(self) -> None:
         """Begin now: what was sent before is not recorded."""
@@ -127,7 +89,10 @@ class KernelRecorder:
         data = os.pread(self._notes_fd, os.fstat(self._notes_fd).st_size, 0)
         sightings = read_sightings(data)
         if len(sightings) != written:
-            raise LabError(f"the packet taps noted {written} frames, and {len(sightings)} are in their file")
+            raise LabError(
+                f"the packet taps noted {written} frames, and {len(sightings)} are in their file",
+                hint="no log of this run can be trusted: run it again",
+            )
         seen: dict[tuple[int, bool], list[Frame]] = defaultdict(list)
         for one in sightings:
             frame = Frame(one.seen_ns - self._begin_ns, one.length_bytes, one.digest, one.crcs, one.unmarked)
@@ -162,7 +127,27 @@ class KernelRecorder:
             while len(answer) < TALLY.size and (more := self._control.recv(TALLY.size - len(answer))):
                 answer += more
         except OSError as error:
-            raise LabError(f"the packet taps do not answer: {error.strerror or error}") from error
+            hint = "record fewer packets or fewer links at a time, and run it again"
+            raise LabError(f"the packet taps do not answer: {error.strerror or error}", hint=hint) from error
         if len(answer) < TALLY.size:
-            raise LabError(f"the packet taps have died: exit status {self._process.wait(_ANSWER_S)}")
+            status = self._process.wait(_ANSWER_S)
+            hint = "who killed them? `dmesg` tells when it was for want of memory; run it again"
+            raise LabError("the packet taps have died", status, hint=hint)
         return answer
+
+
+def _start_taps(tap_fd: int, control_fd: int, notes_fd: int) -> subprocess.Popen[bytes]:
+    fds = (tap_fd, control_fd, notes_fd)
+    words = [sys.executable, "-P", "-m", "netlab.namespaces.packet_taps", *map(str, fds)]
+    return subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=fds, start_new_session=True)
+
+
+def _refused(attempt: str, error: OSError) -> KernelError:
+    number = error.errno or 0
+    if number in (errno.EMFILE, errno.ENFILE):
+        return KernelError(attempt, number, hint="raise the limit of open files: ulimit -n $(ulimit -Hn)")
+    if number in (errno.EPERM, errno.EACCES):
+        return PrivilegeError(attempt, number, hint="run as root, or let netlab make a user namespace: netlab doctor")
+    if number in (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT):
+        return FeatureMissing(attempt, number, hint="packet logs need a kernel with packet sockets (CONFIG_PACKET)")
+    return KernelError(attempt, number, hint="free memory and processes, then try again")

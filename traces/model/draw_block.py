@@ -19,8 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from netlab.traces.taus113 import start_words
-from netlab.traces.taus113_lanes import step_lanes
+from netlab.traces.model.taus113 import start_words, step_lanes
 
 __all__ = ["DrawBlock", "Mask"]
 

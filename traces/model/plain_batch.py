@@ -15,10 +15,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from netlab.traces.draw_block import ROWS, DrawBlock, Mask
-from netlab.traces.fates import Copies, Fates
-from netlab.traces.link_columns import LinkColumns
-from netlab.traces.link_queues import LinkQueues
+from netlab.traces.model.draw_block import ROWS, DrawBlock, Mask
+from netlab.traces.model.fate import Copies, Fates
+from netlab.traces.model.link_columns import LinkColumns
+from netlab.traces.model.link_queues import LinkQueues
 
 __all__ = ["PlainBatch"]
 
@@ -66,6 +66,7 @@ class PlainBatch:
                 now_ns[here], length, delay_draws, ~lost[here]
             )
         nothing = np.zeros(shape, dtype=bool)
+        nothing.setflags(write=False)  # it stands for several columns
         original = Copies(
             queued=~lost, delay_ns=delay_ns, leave_ns=leave_ns, head=nothing, corrupted=nothing, marked=nothing
         )

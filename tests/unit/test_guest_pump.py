@@ -1,4 +1,4 @@
-"""Relay, streams and signals on plain pipes: no guest is needed to see that no byte is lost."""
+"""Pump, streams and signals on plain pipes: no guest is needed to see that no byte is lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 import netlab
 from netlab.namespaces.guest.inside import mount_plan
 from netlab.namespaces.guest.job import NULL, PIPE, SAME_AS_STDOUT
-from netlab.namespaces.guest.relay import HELD_BYTES, Relay
+from netlab.namespaces.guest.pump import HELD_BYTES, Pump
 from netlab.namespaces.guest.signal_catch import caught_signals
 from netlab.namespaces.guest.streams import describe_streams, window_size
 
@@ -36,51 +36,51 @@ def pipes() -> Iterator[tuple[Pipe, Pipe]]:
 
 def test_every_byte_passes_in_order(pipes: tuple[Pipe, Pipe]) -> None:
     (source, feed), (drain, sink) = pipes
-    relay = Relay(source, sink, 4096)
+    pump = Pump(source, sink, 4096)
     data = random.Random(3).randbytes(500_000)
     sent, got = 0, b""
     while len(got) < len(data):
         if sent < len(data):
             with contextlib.suppress(BlockingIOError):
                 sent += os.write(feed, data[sent : sent + 30_000])
-        if relay.wants_input:
-            relay.fill()
-        if relay.wants_room:
-            assert relay.drain()
-        assert len(relay.pending) < HELD_BYTES * 2
+        if pump.wants_input:
+            pump.fill()
+        if pump.wants_room:
+            assert pump.drain()
+        assert len(pump.pending) < HELD_BYTES * 2
         with contextlib.suppress(BlockingIOError):
             got += os.read(drain, 10_000)
     assert got == data
     os.close(feed)
-    relay.fill()
-    assert relay.finished
+    pump.fill()
+    assert pump.finished
 
 
 def test_a_full_sink_holds_the_source_back(pipes: tuple[Pipe, Pipe]) -> None:
     (source, feed), (_, sink) = pipes
-    relay = Relay(source, sink)
+    pump = Pump(source, sink)
     for _ in range(20):
         with contextlib.suppress(BlockingIOError):
             os.write(feed, bytes(60_000))
-        if relay.wants_input:
-            relay.fill()
-        relay.drain()
-    assert not relay.wants_input
-    assert relay.wants_room
+        if pump.wants_input:
+            pump.fill()
+        pump.drain()
+    assert not pump.wants_input
+    assert pump.wants_room
 
 
 def test_a_sink_without_a_reader_is_told_once_and_then_swallows(pipes: tuple[Pipe, Pipe]) -> None:
     (source, feed), (drain, sink) = pipes
-    relay = Relay(source, sink)
+    pump = Pump(source, sink)
     os.close(drain)
     os.write(feed, b"abc")
-    relay.fill()
-    assert not relay.drain()
-    assert relay.sink is None
+    pump.fill()
+    assert not pump.drain()
+    assert pump.sink is None
     os.write(feed, b"def")
-    assert relay.fill() == 3
-    assert not relay.pending
-    assert relay.drain()
+    assert pump.fill() == 3
+    assert not pump.pending
+    assert pump.drain()
 
 
 def test_streams_are_told_apart(tmp_path: Path) -> None:

@@ -1,6 +1,14 @@
-"""Fates: what becomes of one packet a link, over many links, as columns.
+"""Fate, Fates: what becomes of one packet that is put into a link; of one packet a link, over many links.
 
-The twin of ``Fate``. Leading axes are those of the packets put in: ``[links]``, or ``[packets, links]``.
+::
+
+    Fate --> copies (Copy, Copy)   duplicated: the duplicate first, it is queued before its original
+         --> copies (Copy,)
+         --> copies ()             lost, or no room
+
+    Fates, columns --fate_at(link)--> Fate
+
+The leading axes of columns are those of the packets put in: ``[links]``, or ``[packets, links]``.
 """
 
 from __future__ import annotations
@@ -11,16 +19,57 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from netlab.traces.fate import Copy, Fate
+__all__ = ["LOST", "NO_ROOM", "Copies", "Copy", "Fate", "Fates", "everywhere"]
 
-__all__ = ["Copies", "Fates"]
+
+class Copy(Struct, frozen=True, gc=False):
+    """One copy of a packet, queued.
+
+    Attributes:
+        delay_ns: The delay it drew; negative where the law reaches below zero. With a rate it waits longer.
+        leave_ns: When it leaves the link, never before it came, on the clock of ``now_ns``. Of two that leave
+            at one moment the one that was queued first leaves first, a ``head`` before all others.
+        head: Reordered: it goes to the head of the queue and leaves at once.
+        corrupted: One bit of it is flipped; which one, no seed decides.
+        marked: Marked as having met congestion instead of being dropped.
+        is_duplicate: It is the second copy, not the packet itself.
+    """
+
+    delay_ns: int
+    leave_ns: int
+    head: bool = False
+    corrupted: bool = False
+    marked: bool = False
+    is_duplicate: bool = False
+
+
+class Fate(Struct, frozen=True, gc=False):
+    """What becomes of one packet.
+
+    Attributes:
+        copies: The copies that are queued, in the order of queueing (a duplicate before its original).
+        over_limit: The queue had no room for at least one copy; the sender may be told.
+    """
+
+    copies: tuple[Copy, ...] = ()
+    over_limit: bool = False
+
+    @property
+    def lost(self) -> bool:
+        """Whether loss, not want of room, left no copy."""
+        return not self.copies and not self.over_limit
+
+
+LOST = Fate()
+NO_ROOM = Fate((), True)
+
 
 Bools = NDArray[np.bool_]
 Moments = NDArray[np.int64]
 
 
 class Copies(Struct, frozen=True, kw_only=True):
-    """One copy of each packet. Do not write into the columns: some are shared.
+    """One copy of each packet. Do not write into the columns: some are shared, and read-only.
 
     Attributes:
         queued: Whether there is this copy. Where there is not, ``leave_ns`` is the least 64-bit number,
@@ -42,7 +91,7 @@ class Copies(Struct, frozen=True, kw_only=True):
     @classmethod
     def none(cls, links: int) -> Copies:
         """Return no copy of any packet, ``[links]``."""
-        nobody = np.zeros(links, dtype=bool)
+        nobody = everywhere(False, links)
         return cls(
             queued=nobody,
             delay_ns=np.zeros(links, dtype=np.int64),
@@ -115,3 +164,10 @@ class Fates(Struct, frozen=True, kw_only=True):
         if self.original.queued[where]:
             copies.append(self.original.copy_at(*where, is_duplicate=False))
         return Fate(tuple(copies), bool(self.over_limit[where]))
+
+
+def everywhere(answer: bool, links: int) -> Bools:
+    """Return one answer for all links, ``[links]``, to be shared: read-only."""
+    column = np.full(links, answer)
+    column.setflags(write=False)
+    return column

@@ -4,14 +4,15 @@
 
     entered  s1 s2 s3 s4 ...                    left  d1 d2 d3 ...
        |   same content: the earliest that is still missing; none missing: a second copy
+       |   same but for the congestion mark: marked, or corrupted if it takes one flipped bit to get there
        |   one flipped bit: netem's corruption, found by the linearity of CRC-32
-       |   same but for the congestion mark: marked
        v   nothing left for a frame that entered: lost, or pending if the recording ended too soon to tell
     PacketRecord ...
 
 A frame is known by digests of its bytes; the bytes themselves are not kept. CRC-32 is linear: the CRCs of two
 frames of one length differ by a number that depends on the differing bits alone, so a table of the numbers of
-all single bits says whether one flipped bit makes one frame the other.
+all single bits says whether one flipped bit makes one frame the other. Who that may be is first looked for among
+the frames that are missing, then by their CRCs; neither takes longer than a frame has bits.
 
 A frame may enter with its UDP or TCP checksum left to be filled in by a device that is not there; netem fills
 it in before it flips a bit. So the CRC is taken as it is, without the one and without the other checksum.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import itertools
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
@@ -28,10 +30,10 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from netlab.traces.packet_log import Arrival, PacketRecord, record_packet
+from netlab.traces.packets.packet_log import Arrival, PacketRecord, record_packet
 from netlab.traces.seed import Direction
 
-__all__ = ["Frame", "Matched", "look_at", "match_frames"]
+__all__ = ["Frame", "Matched", "digest_frame", "match_frames"]
 
 _ETHERNET_BYTES = 14
 _IPV4 = b"\x08\x00"
@@ -75,7 +77,7 @@ class Matched(Struct, frozen=True):
     strangers: int
 
 
-def look_at(seen_ns: int, data: bytes) -> Frame:
+def digest_frame(seen_ns: int, data: bytes) -> Frame:
     """Return what is kept of a frame."""
     unmarked = b""
     if (
@@ -136,10 +138,12 @@ class _Matching:
         self._arrivals: list[list[Arrival]] = [[] for _ in entered]
         self._same: dict[bytes, _Alike] = defaultdict(_Alike)
         self._unmarked: dict[bytes, _Alike] = defaultdict(_Alike)
-        self._of_length: dict[int, list[int]] = defaultdict(list)
+        # By length: the positions of those that are missing, which rise (a dict keeps their order and forgets fast).
+        self._missing: dict[int, dict[int, None]] = defaultdict(dict)
+        self._by_crc: dict[int, list[_ByCrc]] = {}
         for position, frame in enumerate(entered):
             self._same[frame.digest].positions.append(position)
-            self._of_length[frame.length_bytes].append(position)
+            self._missing[frame.length_bytes][position] = None
             if frame.unmarked:
                 self._unmarked[frame.unmarked].positions.append(position)
 
@@ -149,20 +153,25 @@ class _Matching:
 
     def take(self, frame: Frame) -> bool:
         """Find which frame this one was; return whether it was any."""
-        ways = (
-            (self._same.get(frame.digest), False, False),
-            (_Alike(self._one_bit_away(frame)), True, False),
-            (self._unmarked.get(frame.unmarked) if frame.unmarked else None, False, True),
-        )
-        for alike, corrupted, marked in ways:
-            position = None if alike is None else self._choose(alike, frame.seen_ns)
+        corrupted = marked = False
+        position = self._choose(self._same.get(frame.digest), frame.seen_ns)
+        if position is None and frame.unmarked:
+            position = self._choose(self._unmarked.get(frame.unmarked), frame.seen_ns)
             if position is not None:
-                self._arrivals[position].append(Arrival(frame.seen_ns, corrupted, marked))
-                return True
-        return False
+                corrupted = _is_one_bit_away(self._entered[position], frame)
+                marked = not corrupted
+        if position is None:
+            position, corrupted = self._one_bit_away(frame), True
+        if position is None:
+            return False
+        self._arrivals[position].append(Arrival(frame.seen_ns, corrupted, marked))
+        self._missing[self._entered[position].length_bytes].pop(position, None)
+        return True
 
-    def _choose(self, alike: _Alike, seen_ns: int) -> int | None:
+    def _choose(self, alike: _Alike | None, seen_ns: int) -> int | None:
         """Return the first of these that entered by then and is missing, else the last that entered by then."""
+        if alike is None:
+            return None
         positions = alike.positions
         while alike.head < len(positions) and self._arrivals[positions[alike.head]]:
             alike.head += 1
@@ -171,15 +180,55 @@ class _Matching:
         entered = bisect.bisect_right(positions, seen_ns, key=lambda position: self._entered[position].seen_ns)
         return positions[entered - 1] if entered else None
 
-    def _one_bit_away(self, frame: Frame) -> list[int]:
-        if frame.length_bytes not in self._of_length or frame.digest in self._same:
-            return []
+    def _one_bit_away(self, frame: Frame) -> int | None:
+        """Return which frame this was before a bit of it was flipped; one that is missing if there is any."""
+        missing = self._missing.get(frame.length_bytes)
+        if missing is None or frame.digest in self._same:
+            return None
         deltas = _single_bits(frame.length_bytes)
-        return [
-            position
-            for position in self._of_length[frame.length_bytes]
-            if any(a ^ b in deltas for a, b in zip(self._entered[position].crcs, frame.crcs, strict=True))
-        ]
+        # Mostly few are on their way. Where many are lost, looking CRCs up takes less.
+        for position in itertools.islice(missing, len(deltas)):
+            if self._entered[position].seen_ns > frame.seen_ns:
+                break
+            if _is_one_bit_away(self._entered[position], frame):
+                return position
+        chosen = [self._choose(alike, frame.seen_ns) for alike in self._one_bit_around(frame, deltas)]
+        entered = [position for position in chosen if position is not None]
+        still_missing = [position for position in entered if position in missing]
+        return min(still_missing) if still_missing else max(entered, default=None)
+
+    def _one_bit_around(self, frame: Frame, deltas: frozenset[int]) -> list[_Alike]:
+        """Return the frames, alike together, of which one flipped bit makes this one."""
+        by_crc = self._by_crc.get(frame.length_bytes)
+        if by_crc is None:
+            by_crc = self._by_crc[frame.length_bytes] = self._index(frame.length_bytes)
+        digests: dict[bytes, None] = {}
+        for digest_of, crc in zip(by_crc, frame.crcs, strict=True):
+            for delta in deltas:
+                if crc ^ delta in digest_of:
+                    digests.update(dict.fromkeys(digest_of[crc ^ delta]))
+        return [self._same[digest] for digest in digests]
+
+    def _index(self, length_bytes: int) -> list[_ByCrc]:
+        """Return the contents of a length by each of their CRCs."""
+        by_crc: list[_ByCrc] = [defaultdict(list) for _ in range(3)]
+        for digest, alike in self._same.items():
+            frame = self._entered[alike.positions[0]]
+            if frame.length_bytes == length_bytes:
+                for digest_of, crc in zip(by_crc, frame.crcs, strict=True):
+                    digest_of[crc].append(digest)
+        return by_crc
+
+
+_ByCrc = dict[int, list[bytes]]
+
+
+def _is_one_bit_away(entered: Frame, left: Frame) -> bool:
+    """Tell whether one flipped bit, and a checksum filled in before, makes one frame the other."""
+    if entered.length_bytes != left.length_bytes:
+        return False
+    deltas = _single_bits(left.length_bytes)
+    return any(a ^ b in deltas for a, b in zip(entered.crcs, left.crcs, strict=True))
 
 
 class _Alike:
@@ -187,8 +236,8 @@ class _Alike:
 
     __slots__ = ("head", "positions")
 
-    def __init__(self, positions: list[int] | None = None) -> None:
-        self.positions = positions or []
+    def __init__(self) -> None:
+        self.positions: list[int] = []
         self.head = 0
 
 

@@ -1,13 +1,14 @@
-"""Build warden: the process between netlab and a command with many children (make), so that all of them end.
+"""Guard: the process between netlab and a command (make, tar, dpkg-deb), so that all below it ends with us.
 
 ::
 
-    netlab --pipe (the lifeline)--> warden --own session--> make --> make --> cc
-              its end means that netlab is gone        `- killed as one group, then reaped
+    netlab --pipe (the lifeline)--> guard --own session--> make --> make --> cc
+              its end means that netlab is gone       `- killed as one group, then reaped
 
 A parent-death signal would reach the first make alone: those below it go on with what they have been given.
 Runs in an interpreter of its own (``entry.py guard FD ARGV...``), since netlab may have threads. Standard
-library only.
+library only. Its other end is ``guarded_command.py``; what does the same for a guest kernel, whose children
+leave the group, is ``supervisor.py``.
 """
 
 from __future__ import annotations

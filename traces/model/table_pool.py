@@ -54,11 +54,6 @@ class TablePool:
         # By identity first: hashing a table of thousands of entries once a link would dominate.
         self._place_by_id: dict[int, _Place] = {}
 
-    @property
-    def length(self) -> int:
-        """How many entries are held."""
-        return self._length
-
     def put(self, link: int, table: Table | None) -> None:
         """Give a link a table, or none."""
         if table is self._of_link[link]:

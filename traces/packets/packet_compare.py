@@ -17,7 +17,7 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-from netlab.traces.packet_log import PacketLog, PacketRecord
+from netlab.traces.packets.packet_log import PacketLog, PacketRecord
 from netlab.traces.seed import Direction
 
 __all__ = ["PacketDifference", "compare_packets"]

@@ -24,17 +24,17 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from netlab.errors import ProfileError
-from netlab.traces.backlogs import Backlogs
-from netlab.traces.dialect import LINUX_6_12, Dialect
-from netlab.traces.draw_block import DrawBlock, Mask
-from netlab.traces.fates import Copies, Fates
-from netlab.traces.kind_draws import KindDraws
-from netlab.traces.link_columns import LinkColumns
-from netlab.traces.link_model import check_modelled
-from netlab.traces.link_queues import Clock, LinkQueues
-from netlab.traces.losses import Losses
-from netlab.traces.plain_batch import PlainBatch
-from netlab.traces.qdisc_change import QdiscChange
+from netlab.traces.model.backlog import Backlogs
+from netlab.traces.model.correlated_draw import KindDraws
+from netlab.traces.model.dialect import LINUX_6_12, Dialect
+from netlab.traces.model.draw_block import DrawBlock, Mask
+from netlab.traces.model.fate import Copies, Fates, everywhere
+from netlab.traces.model.link_columns import LinkColumns
+from netlab.traces.model.link_model import check_modelled
+from netlab.traces.model.link_queues import Clock, LinkQueues
+from netlab.traces.model.loss_draw import Losses
+from netlab.traces.model.plain_batch import PlainBatch
+from netlab.traces.model.qdisc_change import QdiscChange
 from netlab.traces.qdisc_state import QdiscState
 
 __all__ = ["LinkModels"]
@@ -74,7 +74,7 @@ class LinkModels:
         self._losses = Losses(self._columns, self._block.draw, partial(self._draws.draw, "loss"))
         self._backlogs = Backlogs(links)
         self._queues = LinkQueues(self._columns, self._draws)
-        self._all, self._none = np.ones(links, dtype=bool), np.zeros(links, dtype=bool)
+        self._all, self._none = everywhere(True, links), everywhere(False, links)
         self._states = [QdiscState(seed=unseeded_seed if dialect.seed_honoured else None)] * links
         for link, state in enumerate(states):
             self.apply(link, state)
@@ -171,7 +171,7 @@ class LinkModels:
         ect: bool | Bools = False,
         copy_now_ns: int | Clock | None = None,
     ) -> Fates:
-        """Put one packet into each link and return what becomes of them.
+        """Put one packet into each link and return what becomes of them, columns ``[links]``.
 
         Args:
             now_ns: As for ``LinkModel.enqueue``: one clock for all, or ``[links]``.
@@ -179,11 +179,9 @@ class LinkModels:
             active: Which links have a packet put in, ``[links]``; all unless given.
             ect: One for all, or ``[links]``.
             copy_now_ns: As ``now_ns``.
-
-        Returns:
-            Columns ``[links]``.
         """
         self._settle()
+        active = None if active is None else active.copy()  # it goes into the fates
         now = _clock(now_ns)
         begin = now if copy_now_ns is None else _clock(copy_now_ns)
         self._block.reserve(self._columns.most_draws)
@@ -197,14 +195,9 @@ class LinkModels:
             # One of two is lost, and it does not matter which.
             lost, duplicated = lost & ~duplicated, duplicated & ~lost
         enters = active if lost is None else _without(active, lost)
+        entered = self._all if active is None else active
         parts = self._enter(now, begin, length_bytes, enters, duplicated, can_mark, marked)
-        original, duplicate, over_limit = parts
-        return Fates(
-            entered=self._all if active is None else active,
-            original=original,
-            duplicate=duplicate,
-            over_limit=over_limit,
-        )
+        return Fates(entered=entered, original=parts[0], duplicate=parts[1], over_limit=parts[2])
 
     def _enter(
         self,
@@ -282,8 +275,8 @@ class LinkModels:
         return self._draws.decide("corrupt", self._columns.corrupts, who) if self._any_corrupts else None
 
     def _has_room(self, begin: Clock, taken: Bools | None = None) -> Bools | None:
-        columns = self._columns
-        return self._backlogs.has_room(begin, columns.numbers["limit_packets"], columns.least_limit, taken)
+        limit_packets = self._columns.numbers["limit_packets"]
+        return self._backlogs.has_room(begin, limit_packets, self._columns.least_limit, taken)
 
     def _settle(self) -> None:
         """Bring what is derived from the states up to date."""

@@ -19,16 +19,16 @@ from collections.abc import Callable
 from msgspec import UNSET
 
 from netlab.errors import ProfileError
-from netlab.traces.backlog import Backlog
-from netlab.traces.correlated_draw import CorrelatedDraw
-from netlab.traces.delay_draw import make_delay
-from netlab.traces.dialect import LINUX_6_12, Dialect
-from netlab.traces.fate import LOST, NO_ROOM, Copy, Fate
-from netlab.traces.loss_chain_model import make_loss
-from netlab.traces.qdisc_change import QdiscChange
+from netlab.traces.model.backlog import Backlog
+from netlab.traces.model.correlated_draw import CorrelatedDraw
+from netlab.traces.model.delay_draw import make_delay
+from netlab.traces.model.dialect import LINUX_6_12, Dialect
+from netlab.traces.model.fate import LOST, NO_ROOM, Copy, Fate
+from netlab.traces.model.loss_draw import make_loss
+from netlab.traces.model.qdisc_change import QdiscChange
+from netlab.traces.model.taus113 import Taus113
+from netlab.traces.model.wire_time import WireTime
 from netlab.traces.qdisc_state import QdiscState
-from netlab.traces.taus113 import Taus113
-from netlab.traces.wire_time import WireTime
 
 __all__ = ["NEVER_NS", "LinkModel", "check_modelled"]
 
@@ -213,5 +213,6 @@ def check_modelled(state: QdiscState) -> None:
         )
     if not -MAX_LATENCY_NS <= state.latency_ns <= MAX_LATENCY_NS:
         raise ProfileError(
-            f"latency_ns = {state.latency_ns}: the model counts up to {MAX_LATENCY_NS} ns, 73 years"
+            f"latency_ns = {state.latency_ns}: must be from -{MAX_LATENCY_NS} to {MAX_LATENCY_NS}, 73 years",
+            hint="give a shorter delay: what never arrives is a loss of 100 %",
         )

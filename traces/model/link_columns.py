@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from netlab.traces.model.table_pool import TablePool
 from netlab.traces.qdisc_state import FourStateState, GilbertElliottState, QdiscState
-from netlab.traces.table_pool import TablePool
 
 __all__ = ["KINDS", "LinkColumns"]
 

@@ -1,4 +1,4 @@
-"""Relay: carries bytes from one descriptor to another without ever blocking; standard library only.
+"""Pump: carries bytes from one descriptor to another without ever blocking; standard library only.
 
 ::
 
@@ -13,13 +13,13 @@ from __future__ import annotations
 import errno
 import os
 
-__all__ = ["Relay"]
+__all__ = ["Pump"]
 
 READ_BYTES = 65536
 HELD_BYTES = 65536
 
 
-class Relay:
+class Pump:
     """One direction of one stream.
 
     Attributes:

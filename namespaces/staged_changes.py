@@ -1,0 +1,66 @@
+"""change_staged: several changes sent at once, each noted before it leaves and settled whatever happens.
+
+::
+
+    (target, state) ... --stage--> request, request ... --send, once--> Refusals
+                        <-settle-- accepted or not, each, also when anything above failed
+
+Knows neither kernel nor relay: what a request is and how it is sent is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from netlab.errors import LabError
+from netlab.namespaces.impairer import Refusals
+from netlab.traces.qdisc_state import QdiscState
+
+__all__ = ["Stageable", "change_staged"]
+
+RequestT = TypeVar("RequestT")
+RequestT_co = TypeVar("RequestT_co", covariant=True)
+
+
+class Stageable(Protocol[RequestT_co]):
+    """One direction whose change is sent by somebody else, together with others."""
+
+    def stage(self, state: QdiscState) -> RequestT_co:
+        """Return what puts it in this state; sends nothing."""
+        ...
+
+    def settle(self, accepted: bool) -> None:
+        """Take note of what has become of it; nothing where nothing was staged."""
+        ...
+
+
+def change_staged(
+    targets: Sequence[Stageable[RequestT]],
+    states: Sequence[QdiscState],
+    send: Callable[[list[RequestT]], Refusals],
+) -> Refusals:
+    """Put targets in states, all by one send.
+
+    Args:
+        targets: Each once.
+        states: One for each target.
+        send: Sends all requests and returns a refusal, or None, for each.
+
+    Returns:
+        For each target its refusal, or None.
+
+    Raises:
+        LabError: One target comes twice; nothing is sent then.
+    """
+    if len({id(target) for target in targets}) != len(targets):
+        raise LabError("one direction twice among changes made together", hint="name each direction once")
+    accepted = [False] * len(targets)
+    try:
+        requests = [target.stage(state) for target, state in zip(targets, states, strict=True)]
+        refusals = send(requests)
+        accepted = [refusal is None for refusal in refusals]
+    finally:
+        for target, was_accepted in zip(targets, accepted, strict=True):
+            target.settle(was_accepted)
+    return refusals
