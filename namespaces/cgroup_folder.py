@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from netlab.errors import LabError
+
 __all__ = ["CgroupFolder", "CgroupUse"]
 
 _PREFIX = "netlab-"
@@ -59,10 +61,17 @@ class CgroupFolder:
 
     Args:
         paths: The folders, made or not.
+
+    Raises:
+        LabError: A folder bears no such name, so it may be somebody else's.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self.paths = tuple(path for path in paths if _NAME.match(path.name))
+        for path in paths:
+            if not _NAME.match(path.name):
+                hint = f"the name of a lab's is {_PREFIX} and six hexadecimal digits; remove this one by hand"
+                raise LabError(f"{path} is no control group of a lab", hint=hint)
+        self.paths = tuple(paths)
 
     @classmethod
     def plan(cls, owner_id: str) -> CgroupFolder:
@@ -81,6 +90,8 @@ class CgroupFolder:
     def enter(self) -> str:
         """Make the folders and move this process, and what it will start, into them.
 
+        One that is there already stays as it is, and is not ours.
+
         Returns:
             Why there is none; empty where there is one at least.
         """
@@ -88,6 +99,10 @@ class CgroupFolder:
         for path in self.paths:
             try:
                 path.mkdir()
+            except OSError as error:
+                problem = f"{path}: {error.strerror}"
+                continue
+            try:
                 _move_to(path)
             except OSError as error:
                 problem = f"{path}: {error.strerror}"

@@ -18,6 +18,7 @@ from netlab.namespaces.process import HostProcess
 from netlab.namespaces.process_output import FileOutput, Inherited, KeptTail, ProcessOutput
 from netlab.namespaces.program import Program
 from netlab.namespaces.program_check import check_arguments, check_streams, check_variables
+from netlab.working_folder import absolute_path, working_folder
 
 __all__ = ["Attachment", "Host"]
 
@@ -156,7 +157,7 @@ class Host:
         program = Program(
             argv=tuple(argv),
             env={**os.environ, **self.environment(), **(env or {})},
-            cwd=os.path.abspath(cwd) if cwd is not None else os.getcwd(),  # noqa: PTH100, PTH109 - links stay
+            cwd=absolute_path(cwd) if cwd is not None else working_folder(),
             own_session=own_session,
             ignored_signals=ignored_signals,
         )

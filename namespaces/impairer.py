@@ -5,7 +5,7 @@
     Link, Player, lab set --apply(state)--> Impairer --> NetemQdisc  (kernel)
                          <--read()--------          `-> RelayDirection (a relay's LinkModel)
 
-    Change, Change ... --Wire.change_together--> Refusals: None | KernelError each
+    Change, Change ... --Wire.change_together--> Refusals: None | error each
 
 No code: what the two have in common, and how a change of several is asked for.
 """
@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from netlab.errors import KernelError
+from netlab.errors import KernelError, ProfileError
 from netlab.traces.qdisc_state import QdiscState
 
 __all__ = ["Change", "ChangeTogether", "Counts", "Impairer", "Refusals"]
 
-Refusals = list[KernelError | None]
+Refusals = list[KernelError | ProfileError | None]
 """One entry a change: None where it took."""
 
 

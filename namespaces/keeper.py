@@ -126,6 +126,8 @@ class Keeper:
 
     def _start(self, request: dict[str, Any], descriptors: list[int]) -> None:
         number, own_session = request["id"], bool(request["session"])
+        if not descriptors:  # sent along, and no room here for all of them
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         report, report_end = os.pipe2(os.O_CLOEXEC)
         try:
             pid = os.fork()

@@ -9,13 +9,14 @@ Standard library alone: the keeper loads it. Arguments and environments are byte
 
 from __future__ import annotations
 
-import array
 import json
 import os
 import socket
 import struct
 from collections.abc import Sequence
 from typing import Any
+
+from netlab.namespaces.passed_descriptors import close_all, pack_descriptors, unpack_descriptors
 
 __all__ = ["MAX_FRAME_BYTES", "FrameError", "receive_frame", "send_frame"]
 
@@ -48,9 +49,7 @@ def send_frame(
     body = json.dumps(message, separators=(",", ":")).encode("ascii")
     if len(body) > MAX_FRAME_BYTES:
         raise FrameError(f"a frame of {len(body)} bytes: at most {MAX_FRAME_BYTES}")
-    ancillary: list[tuple[int, int, Any]] = []
-    if descriptors:
-        ancillary.append((socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors)))
+    ancillary = pack_descriptors(descriptors)
     if pid is not None:
         credentials = _CREDENTIALS.pack(pid, os.geteuid(), os.getegid())
         ancillary.append((socket.SOL_SOCKET, socket.SCM_CREDENTIALS, credentials))
@@ -62,19 +61,21 @@ def receive_frame(link: socket.socket) -> tuple[dict[str, Any], list[int], int |
     """Receive one frame: the message, its descriptors (close-on-exec), the sender's pid as seen from here.
 
     Returns:
-        None at end of file.
+        None at end of file. No descriptors where we have no room for all of them: half of them are of no use.
 
     Raises:
         FrameError: What came is no frame.
         OSError: The socket failed.
     """
     space = socket.CMSG_SPACE(4 * MAX_DESCRIPTORS) + socket.CMSG_SPACE(_CREDENTIALS.size)
-    head, ancillary, _, _ = link.recvmsg(_LENGTH.size, space, socket.MSG_CMSG_CLOEXEC)
-    descriptors, pid = array.array("i"), None
+    head, ancillary, flags, _ = link.recvmsg(_LENGTH.size, space, socket.MSG_CMSG_CLOEXEC)
+    descriptors, is_short = unpack_descriptors(ancillary, flags)
+    if is_short:
+        close_all(descriptors)
+        descriptors = []
+    pid = None
     for level, kind, data in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            descriptors.frombytes(data[: len(data) // 4 * 4])
-        elif level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
             pid = _CREDENTIALS.unpack(data)[0]
     if not head:
         return None
@@ -85,7 +86,7 @@ def receive_frame(link: socket.socket) -> tuple[dict[str, Any], list[int], int |
     message = json.loads(_receive_exactly(link, length))
     if not isinstance(message, dict):
         raise FrameError("a frame that is no object")
-    return message, descriptors.tolist(), pid
+    return message, descriptors, pid
 
 
 def _receive_exactly(link: socket.socket, size: int) -> bytes:

@@ -147,7 +147,7 @@ def _refused(attempt: str, error: OSError) -> KernelError:
     if number in (errno.EMFILE, errno.ENFILE):
         return KernelError(attempt, number, hint="raise the limit of open files: ulimit -n $(ulimit -Hn)")
     if number in (errno.EPERM, errno.EACCES):
-        return PrivilegeError(attempt, number, hint="run as root, or let netlab make a user namespace: netlab doctor")
+        return PrivilegeError(attempt, number, hint="run as root; `netlab doctor` says what else would do")
     if number in (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT):
-        return FeatureMissing(attempt, number, hint="packet logs need a kernel with packet sockets (CONFIG_PACKET)")
+        return FeatureMissing(attempt, number, hint="packet logs need CONFIG_PACKET, or `--on guest`")
     return KernelError(attempt, number, hint="free memory and processes, then try again")

@@ -50,7 +50,7 @@ class KernelWiring:
             PrivilegeError: The caller may not make namespaces.
             KernelError: The kernel refuses.
         """
-        return KernelWire.make(name, kernel_features)
+        return KernelWire.make(f"the wire of {name}", kernel_features)
 
     def warnings(self) -> list[str]:
         """Return what a person must know of this kernel's netem."""

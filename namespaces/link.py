@@ -32,7 +32,7 @@ __all__ = ["Link", "LinkReading"]
 
 
 class LinkReading(NamedTuple):
-    """What shows of a link now, at the kernel or the relay that carries it; None for a direction without impairment."""
+    """What the kernel or relay that carries a link shows of it now; None for a direction without impairment."""
 
     forward: QdiscState | None
     back: QdiscState | None
@@ -150,7 +150,7 @@ class Link:
 
     @property
     def seeded(self) -> bool:
-        """Tell whether seeds decide what it does: each impairment has one, and what carries the packets heeds it."""
+        """Tell whether seeds decide what it does: each impairment has one, and what carries packets heeds it."""
         states = [one.asked for one in (self.forward, self.back) if one is not None]
         if not states:
             return True

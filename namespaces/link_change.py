@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from netlab.errors import KernelError, LabError
+from netlab.errors import KernelError, LabError, NetlabError, ProfileError
 from netlab.namespaces.held_state import unproven
 from netlab.namespaces.impairer import Change, Impairer, Refusals
 from netlab.namespaces.link import Link
@@ -59,7 +59,7 @@ class AppliedChange(Struct, frozen=True, kw_only=True):
     state: QdiscState
     asked_s: float
     applied_s: float
-    refusal: KernelError | None
+    refusal: NetlabError | None
 
 
 def change_links(wire: Wire, asked: Sequence[LinkChange]) -> list[AppliedChange]:
@@ -136,10 +136,10 @@ def _put_in_force(wire: Wire, planned: Sequence[_Planned]) -> Refusals:
     return [next(made if new else changed) for new in is_new]
 
 
-def _make(one: _Planned) -> KernelError | None:
+def _make(one: _Planned) -> KernelError | ProfileError | None:
     try:
         one.link.put(one.direction, one.state)
-    except KernelError as error:
+    except (KernelError, ProfileError) as error:
         return error
     return None
 

@@ -63,10 +63,20 @@ class Medium:
             ProfileError: A value is none a medium can have.
             KernelError: It is refused, or another state shows afterwards.
         """
-        rate_bps = self.rate_bps if rate_bps is None else rate_bps
-        queue_packets = self.queue_packets if queue_packets is None else queue_packets
-        self.impairer.apply(self._state(rate_bps, queue_packets))
-        self.rate_bps, self.queue_packets = rate_bps, queue_packets
+        self.impairer.apply(self.plan_state(rate_bps=rate_bps, queue_packets=queue_packets))
+        self.rate_bps = self.rate_bps if rate_bps is None else rate_bps
+        self.queue_packets = self.queue_packets if queue_packets is None else queue_packets
+
+    def plan_state(self, *, rate_bps: float | None = None, queue_packets: int | None = None) -> QdiscState:
+        """Return the state that ``apply`` would put its queue in.
+
+        Raises:
+            ProfileError: A value is none a medium can have.
+        """
+        return self._state(
+            self.rate_bps if rate_bps is None else rate_bps,
+            self.queue_packets if queue_packets is None else queue_packets,
+        )
 
     def read(self) -> QdiscState:
         """Return what shows of its queue now.

@@ -11,11 +11,10 @@ import array
 import errno
 import fcntl
 import struct
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from netlab.errors import KernelError
 from netlab.namespaces.netlink_ack import refusal
-from netlab.namespaces.netlink_socket import NetlinkSocket
 
 __all__ = ["Offloads", "read_offloads", "restore_offloads", "switch_offloads_off"]
 
@@ -25,6 +24,14 @@ _MAX_NAME_BYTES = 15
 
 _GET = {"tso": 0x1E, "gso": 0x23, "gro": 0x2B}
 _SET = {"tso": 0x1F, "gso": 0x24, "gro": 0x2C}
+
+
+class AnySocket(Protocol):
+    """Whatever has the descriptor of a socket."""
+
+    def fileno(self) -> int:
+        """Return it."""
+        ...
 
 
 class Offloads(NamedTuple):
@@ -41,11 +48,11 @@ class Offloads(NamedTuple):
     gro: bool
 
 
-def read_offloads(socket: NetlinkSocket, name: str) -> Offloads:
+def read_offloads(socket: AnySocket, name: str) -> Offloads:
     """Return the offloads of an interface.
 
     Args:
-        socket: Any netlink socket in the interface's namespace.
+        socket: Any socket in the interface's namespace.
         name: The interface.
 
     Raises:
@@ -54,11 +61,11 @@ def read_offloads(socket: NetlinkSocket, name: str) -> Offloads:
     return Offloads(**{field: bool(_ethtool(socket, name, command)) for field, command in _GET.items()})
 
 
-def switch_offloads_off(socket: NetlinkSocket, name: str) -> None:
+def switch_offloads_off(socket: AnySocket, name: str) -> None:
     """Switch TSO, GSO and GRO off and check that they are.
 
     Args:
-        socket: Any netlink socket in the interface's namespace.
+        socket: Any socket in the interface's namespace.
         name: The interface.
 
     Raises:
@@ -74,11 +81,11 @@ def switch_offloads_off(socket: NetlinkSocket, name: str) -> None:
         )
 
 
-def restore_offloads(socket: NetlinkSocket, name: str, before: Offloads) -> None:
+def restore_offloads(socket: AnySocket, name: str, before: Offloads) -> None:
     """Switch those offloads of an interface on that were on before; others stay as they are.
 
     Args:
-        socket: Any netlink socket in the interface's namespace.
+        socket: Any socket in the interface's namespace.
         name: The interface.
         before: What ``read_offloads`` returned then.
 
@@ -91,7 +98,7 @@ def restore_offloads(socket: NetlinkSocket, name: str, before: Offloads) -> None
             _ethtool(socket, name, _SET[field], value=1)
 
 
-def _ethtool(socket: NetlinkSocket, name: str, command: int, value: int = 0) -> int:
+def _ethtool(socket: AnySocket, name: str, command: int, value: int = 0) -> int:
     """Run one command of the kind struct ethtool_value; return the value it left."""
     doing = "read" if command in _GET.values() else "switch on" if value else "switch off"
     attempt = f"{doing} the offloads of {name}"

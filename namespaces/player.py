@@ -21,7 +21,7 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
-from netlab.errors import KernelError, LabError
+from netlab.errors import LabError, NetlabError
 from netlab.namespaces.impairer import Change, ChangeTogether, Impairer
 from netlab.namespaces.play_log import DEFAULT_LOG_STEPS, PlayedStep, PlayerCounts, PlayLog
 from netlab.namespaces.player_clock import InterruptibleClock, PlayerClock
@@ -171,7 +171,7 @@ class Player:
         for cue in due.superseded:
             self._log.note_superseded(cue)
 
-    def _note(self, cue: Cue, applied_s: float, refusal: KernelError | None) -> None:
+    def _note(self, cue: Cue, applied_s: float, refusal: NetlabError | None) -> None:
         if refusal is not None:
             self._problem = self._problem or refusal
             self._log.note_failed(cue, str(refusal))

@@ -53,7 +53,7 @@ def require_no_chance(state: QdiscState, link: str) -> None:
             )
     if state.corrupt:
         raise ProfileError(
-            f"link {link}: corrupt = {state.corrupt}: in virtual time there is none, since which bit netem flips is "
-            "drawn from chance that no seed sets",
+            f"link {link}: corrupt = {state.corrupt}: in virtual time there is none, since which bit netem "
+            "flips is drawn from chance that no seed sets",
             hint="real time, or leave corrupt out",
         )

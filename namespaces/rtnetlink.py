@@ -46,7 +46,7 @@ _NEWADDR, _NEWROUTE, _NEWNEIGH = 20, 24, 28
 _NEWQDISC, _DELQDISC, _GETQDISC = 36, 37, 38
 
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINKINFO = 1, 3, 4, 18
-_IFLA_GROUP, _IFLA_NET_NS_FD, _IFLA_GSO_MAX_SEGS = 27, 28, 40
+_IFLA_TXQLEN, _IFLA_GROUP, _IFLA_NET_NS_FD, _IFLA_GSO_MAX_SEGS = 13, 27, 28, 40
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _IFA_ADDRESS, _IFA_LOCAL, _IFA_FLAGS, _IFA_F_NODAD = 1, 2, 8, 0x02
 _NDA_DST, _NDA_LLADDR, _NUD_PERMANENT = 1, 2, 0x80
@@ -138,6 +138,20 @@ class RouteSocket(NetlinkSocket):
         """Bring an interface up."""
         message = build_request(_SETLINK, 0, LINK_FIELDS.pack(0, 0, index, IFF_UP, IFF_UP))
         self.request(message, f"bring interface {index} up")
+
+    def configure_link(self, name: str, *, mtu: int, mac: str | None, queue_packets: int) -> None:
+        """Give an interface its MTU, MAC address and room in its queue, and bring it up.
+
+        Args:
+            name: The interface.
+            mtu: In bytes.
+            mac: ``02:00:00:00:00:01``; as it is where None.
+            queue_packets: What it holds until its packets are taken.
+        """
+        own = _link_attributes(name, None, mac, mtu, None)
+        queue = number(_IFLA_TXQLEN, queue_packets)
+        message = build_request(_SETLINK, 0, LINK_FIELDS.pack(0, 0, 0, IFF_UP, IFF_UP), own, queue)
+        self.request(message, f"configure the interface {name}")
 
     def set_down(self, index: int) -> None:
         """Take an interface down."""

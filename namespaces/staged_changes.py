@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from netlab.errors import LabError
+from netlab.errors import KernelError, LabError, ProfileError
 from netlab.namespaces.impairer import Refusals
 from netlab.traces.qdisc_state import QdiscState
 
@@ -38,7 +38,7 @@ class Stageable(Protocol[RequestT_co]):
 def change_staged(
     targets: Sequence[Stageable[RequestT]],
     states: Sequence[QdiscState],
-    send: Callable[[list[RequestT]], Refusals],
+    send: Callable[[list[RequestT]], Sequence[KernelError | ProfileError | None]],
 ) -> Refusals:
     """Put targets in states, all by one send.
 
@@ -63,4 +63,4 @@ def change_staged(
     finally:
         for target, was_accepted in zip(targets, accepted, strict=True):
             target.settle(was_accepted)
-    return refusals
+    return list(refusals)

@@ -114,14 +114,14 @@ def umount(target: str, flags: int = 0) -> None:
     _check(_libc.umount2(os.fsencode(target), ctypes.c_int(flags)), target)
 
 
-def prctl(option: int, argument: int) -> None:
+def prctl(option: int, argument: int, second: int = 0) -> None:
     """Set one attribute of the calling process or thread.
 
     Raises:
         OSError: Unknown option or value.
     """
     zero = ctypes.c_ulong(0)
-    _check(_libc.prctl(ctypes.c_int(option), ctypes.c_ulong(argument), zero, zero, zero))
+    _check(_libc.prctl(ctypes.c_int(option), ctypes.c_ulong(argument), ctypes.c_ulong(second), zero, zero))
 
 
 def die_with_parent_thread(signal_number: int = signal.SIGKILL) -> None:

@@ -112,7 +112,6 @@ class Wire(Protocol):
             For each change the error that refused it, or None; a refusal of one keeps none of the others.
 
         Raises:
-            ProfileError: One of the states cannot be asked for at all; then nothing is changed.
             LabError: One direction comes twice or is none of this wire's, or what carries the packets has died.
         """
         ...
@@ -151,7 +150,7 @@ class Wiring(Protocol):
         """Make the wire of a lab.
 
         Args:
-            name: What messages call it.
+            name: What messages call the lab.
 
         Raises:
             PrivilegeError: The caller may not make namespaces.

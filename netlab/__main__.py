@@ -6,10 +6,14 @@ Imports nothing but the standard library before it is inside: even Ctrl-C during
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import signal
 import sys
 
 __all__ = ["run"]
+
+_STDOUT_IS_BROKEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 def run() -> None:
@@ -21,10 +25,12 @@ def run() -> None:
             main()
         finally:
             sys.stdout.flush()
-    except KeyboardInterrupt:
-        _leave("netlab: interrupted", 130)
+    except KeyboardInterrupt as error:
+        number = getattr(error, "number", signal.SIGINT)  # netlab.stop_signals.Stopped has one
+        _leave(f"netlab: {error}" if str(error) else "netlab: interrupted", 128 + number)
     except OSError as error:
-        if error.filename is not None or "--debug" in sys.argv:
+        # What writes files says itself which; of stdout alone Python does not know the name.
+        if error.filename is not None or error.errno not in _STDOUT_IS_BROKEN or "--debug" in sys.argv:
             raise
         _leave(f"netlab: cannot write the output: {error.strerror}", 1)
 

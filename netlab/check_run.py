@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -21,14 +20,33 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from netlab.errors import SpecError
+from netlab.run_folder import run_folder
 
-__all__ = ["CheckedRun", "Divergence", "first_divergence"]
+__all__ = ["CheckedRun", "Divergence", "RunEnd", "first_divergence"]
 
 MAX_LINE_BYTES = 1 << 16
 MAX_INPUT_BYTES = 1 << 30
 _SHOWN_CHARACTERS = 200
 _DIVERGED = 1
-_INTERRUPTED = {128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)}
+_KILLED = 128
+
+
+class RunEnd(NamedTuple):
+    """How one run ended.
+
+    Attributes:
+        status: The command's exit status.
+        signal: The signal by which we were asked to end meanwhile; 0 for none. A command may well end with the
+            status of a signal that nobody has sent us.
+    """
+
+    status: int
+    signal: int = 0
+
+    @property
+    def interrupted_status(self) -> int:
+        """What to end with after an interrupt, of which the command may have made nothing."""
+        return self.status or _KILLED + self.signal
 
 
 class Divergence(NamedTuple):
@@ -55,13 +73,13 @@ class CheckedRun:
     """A command that is run twice.
 
     Args:
-        run: Runs it, given descriptors for its input (None for none) and its output; returns its exit status.
+        run: Runs it, given descriptors for its input (None for none) and its output; returns how it ended.
         files: Files or folders that it was asked to write.
         say: Told what came of it.
     """
 
     def __init__(
-        self, run: Callable[[int | None, int], int], files: Sequence[Path], say: Callable[[str], None]
+        self, run: Callable[[int | None, int], RunEnd], files: Sequence[Path], say: Callable[[str], None]
     ) -> None:
         self._run = run
         self._files = tuple(files)
@@ -72,7 +90,7 @@ class CheckedRun:
 
         Args:
             stdin: Read whole first, so that both runs have the same; None for no input.
-            stdout: Where the first run's output goes, once both are done.
+            stdout: Where the first run's output goes, once both are done or one was interrupted.
 
         Returns:
             The command's exit status; 1 where the runs differ.
@@ -81,25 +99,32 @@ class CheckedRun:
             SpecError: The input is too long to be given twice.
         """
         with ExitStack() as stack:
-            aside = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="netlab-check-")))
+            aside = stack.enter_context(run_folder("check", Path(tempfile.gettempdir())))
             given = None if stdin is None else _spool(stdin, aside / "stdin")
             outputs = [stack.enter_context((aside / name).open("w+b")) for name in ("first", "second")]
             self._keep(aside / "before")
             first = self._run_once(given, outputs[0])
-            if first in _INTERRUPTED:
-                return first
+            if first.signal:
+                _copy_out(outputs[0], stdout)
+                self._say("interrupted in the first of two runs: nothing is compared")
+                return first.interrupted_status
             self._keep(aside / "after")
             self._put_back(aside / "before")
             second = self._run_once(given, outputs[1])
-            divergence = self._compare((first, second), outputs, aside / "after")
+            if second.signal:
+                self._put_back(aside / "after")
+                _copy_out(outputs[0], stdout)
+                self._say("interrupted in the second of two runs: nothing is compared; what is left is the first")
+                return second.interrupted_status
+            divergence = self._compare((first.status, second.status), outputs, aside / "after")
             _copy_out(outputs[0], stdout)
             if divergence is None:
-                self._say(self._identical_text(first, outputs[0]))
-                return first
+                self._say(self._identical_text(first.status, outputs[0]))
+                return first.status
             self._say(str(divergence))
             return _DIVERGED
 
-    def _run_once(self, given: Path | None, output: BinaryIO) -> int:
+    def _run_once(self, given: Path | None, output: BinaryIO) -> RunEnd:
         if given is None:
             return self._run(None, output.fileno())
         with given.open("rb") as source:
@@ -208,7 +233,7 @@ def _spool(stdin: int, path: Path) -> Path | None:
             copied += len(part)
             if copied > MAX_INPUT_BYTES:
                 problem = f"over {MAX_INPUT_BYTES} bytes of input: too long to be given twice"
-                raise SpecError(problem, key="--check")
+                raise SpecError(problem, key="--check", hint="let the command read a file instead of its input")
             file.write(part)
     return path
 

@@ -17,8 +17,10 @@ from msgspec import Struct
 
 import netlab
 from netlab.doctor_facts import Facts
-from netlab.errors import GuestError
+from netlab.engine_choice import FirstChoice, first_choice
+from netlab.errors import GuestError, GuestUnavailable
 from netlab.namespaces.features import KernelFeatures
+from netlab.namespaces.guest.installed import GuestKernel
 
 __all__ = ["Finding", "examine"]
 
@@ -27,6 +29,7 @@ _NEEDS = {
     "veth": "veth: any link at all",
     "redirect": "sch_ingress, cls_u32, act_mirred: the wire between two hosts",
 }
+_GUESTS_ARE_FOR = "x86_64"
 _SEED = "netem seeds (Linux 6.6): the same losses again"
 _COMMAND_USES = {
     "ip": ("iproute2", "netlab bench compares with it"),
@@ -117,19 +120,22 @@ def _guest(facts: Facts) -> Finding:
     about = "guest kernel"
     if facts.inside:
         return Finding(about=about, verdict="ok", text=f"we are inside one: {facts.inside}")
-    if facts.architecture != "x86_64":
+    if facts.architecture != _GUESTS_ARE_FOR:
         return Finding(about=about, verdict="note", text=f"for x86-64 alone, this is {facts.architecture}")
     if isinstance(facts.guest, GuestError):
         return Finding(about=about, verdict="missing", text=str(facts.guest), remedy=facts.guest.hint)
     if facts.guest is None:
         gain = "none in the cache yet; it has netem and needs no rights"
         return Finding(about=about, verdict="missing", text=gain, remedy="netlab guest fetch")
+    if facts.guest_damage:
+        remedy = f"netlab guest {'build' if facts.guest.time_travel else 'fetch'} --again"
+        return Finding(about=about, verdict="missing", text=facts.guest_damage, remedy=remedy)
     return Finding(about=about, verdict="ok", text=f"{facts.guest.release}, {_time(facts.guest.time_travel)}")
 
 
 def _virtual_time(facts: Facts) -> Finding:
     about = "virtual time"
-    if facts.inside or facts.architecture != "x86_64":
+    if facts.inside or facts.architecture != _GUESTS_ARE_FOR:
         where = "chosen from outside the guest" if facts.inside else "for x86-64 alone"
         return Finding(about=about, verdict="note", text=where)
     if facts.virtual_guest is None:
@@ -159,22 +165,33 @@ def _relay(facts: Facts) -> Finding:
 def _where_labs_run(facts: Facts) -> Finding:
     """Say what a command that makes labs would do here."""
     about = "labs run"
-    if facts.survey.problem is None:
-        how = ", in a user namespace" if facts.survey.rootless else ""
-        return Finding(about=about, verdict="ok", text=f"on this kernel{how}")
-    guest = _guest(facts)
-    if guest.verdict == "ok":
-        return Finding(about=about, verdict="ok", text="in the guest kernel")
-    if guest.verdict == "missing":
-        return Finding(about=about, verdict="note", text="in the guest kernel, once it has been fetched")
-    if facts.survey.can_relay:
-        return Finding(about=about, verdict="note", text="through a relay: there is neither netem nor a guest")
+    match first_choice(facts.survey, _guest_to_be_had(facts)):
+        case FirstChoice.HOST:
+            how = ", in a user namespace" if facts.survey.rootless else ""
+            return Finding(about=about, verdict="ok", text=f"on this kernel{how}")
+        case FirstChoice.GUEST if facts.guest_damage:
+            guest = _guest(facts)
+            text = "nowhere unless told where: the guest kernel, which goes first, is damaged"
+            return Finding(about=about, verdict="missing", text=text, remedy=guest.remedy)
+        case FirstChoice.GUEST:
+            return Finding(about=about, verdict="ok", text="in the guest kernel")
+        case FirstChoice.FETCHED_GUEST:
+            return Finding(about=about, verdict="note", text="in the guest kernel, once it has been fetched")
+        case FirstChoice.RELAY:
+            return Finding(about=about, verdict="note", text="through a relay: there is neither netem nor a guest")
     return Finding(
         about=about,
         verdict="missing",
         text="nowhere: no netem here, no guest for this machine, no /dev/net/tun for a relay",
         remedy="install a kernel with sch_netem",
     )
+
+
+def _guest_to_be_had(facts: Facts) -> GuestKernel | GuestError | None:
+    """Return the guest kernel; where there is none, why a fetch would end as it must."""
+    if facts.guest is None and facts.architecture != _GUESTS_ARE_FOR:
+        return GuestUnavailable(f"guest kernels are for {_GUESTS_ARE_FOR} alone, this is {facts.architecture}")
+    return facts.guest
 
 
 def _time(time_travel: bool) -> str:

@@ -13,10 +13,11 @@ import shutil
 
 from msgspec import Struct
 
+from netlab.engine_choice import installed_guest
 from netlab.errors import GuestError
 from netlab.host_survey import HostSurvey, survey_host
 from netlab.machine import inside_guest
-from netlab.namespaces.guest.installed import GuestKernel, default_guest_kernel, time_travel_kernel
+from netlab.namespaces.guest.installed import GuestKernel, time_travel_kernel, verify_kernel
 from netlab.rootless import rootless_remedy
 
 __all__ = ["Facts", "gather_facts"]
@@ -34,7 +35,8 @@ class Facts(Struct, frozen=True, kw_only=True):
         is_root: Whether the user is root.
         inside: The guest kernel we are inside; None on a host.
         survey: What labs can have on this kernel.
-        guest: The guest kernel for real time; None where there is none, an error where it cannot be told.
+        guest: The guest kernel for real time; None where there is none, an error where none can be had.
+        guest_damage: What is wrong with its files; empty where nothing is.
         virtual_guest: The guest kernel with time travel; None where there is none.
         fifo: Whether a relay may have real-time priority.
         rootless_remedy: What would let ordinary users have user namespaces.
@@ -48,6 +50,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     inside: str | None
     survey: HostSurvey
     guest: GuestKernel | GuestError | None
+    guest_damage: str = ""
     virtual_guest: GuestKernel | None
     fifo: bool
     rootless_remedy: str
@@ -59,13 +62,15 @@ def gather_facts() -> Facts:
     """Look at this machine."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     survey = survey_host()  # first of all: it forks, and what comes later may have threads
+    guest = installed_guest()
     return Facts(
         release=platform.release(),
         architecture=platform.machine(),
         is_root=os.geteuid() == 0,
         inside=inside_guest(),
         survey=survey,
-        guest=_guest(),
+        guest=guest,
+        guest_damage=_damage(guest),
         virtual_guest=_virtual_guest(),
         fifo=_may_be_real_time(),
         rootless_remedy=rootless_remedy(),
@@ -74,11 +79,14 @@ def gather_facts() -> Facts:
     )
 
 
-def _guest() -> GuestKernel | GuestError | None:
-    try:
-        return default_guest_kernel()
-    except GuestError as error:
-        return error
+def _damage(guest: GuestKernel | GuestError | None) -> str:
+    """Return what keeps a guest kernel from being started that looks whole: its files are read here."""
+    if isinstance(guest, GuestKernel):
+        try:
+            verify_kernel(guest)
+        except GuestError as error:
+            return str(error)
+    return ""
 
 
 def _virtual_guest() -> GuestKernel | None:

@@ -7,7 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from netlab.errors import SpecError
+from netlab.errors import KernelError, SpecError
+from netlab.machine import inside_guest
 
 __all__ = ["require_writable", "write_document"]
 
@@ -17,6 +18,7 @@ def write_document(path: Path, content: bytes) -> None:
 
     Raises:
         SpecError: The folder is not there or may not be written to.
+        KernelError: It takes no more, or the file cannot have its name.
     """
     try:
         descriptor, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -33,9 +35,12 @@ def write_document(path: Path, content: bytes) -> None:
         os.umask(umask)
         os.chmod(aside, 0o666 & ~umask)  # noqa: PTH101 - mkstemp's 0600 is not what a result should have
         os.replace(aside, path)  # noqa: PTH105 - both are names
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(aside)  # noqa: PTH108
+        if isinstance(error, OSError):
+            hint = "make room there, or name a file elsewhere; what was there before is untouched"
+            raise KernelError(f"write {path}", error.errno or 0, error.strerror or "", hint) from error
         raise
 
 
@@ -50,7 +55,7 @@ def require_writable(option: str, path: Path) -> None:
         SpecError: Names the option.
     """
     hint = "name a file in a folder that is there and that you may write to"
-    if os.environ.get("NETLAB_GUEST"):
+    if inside_guest():
         hint += "; inside the guest, root may write below the working folder and /tmp alone"
     if path.exists() and not path.is_file():
         raise SpecError(f"{path} is not a plain file", key=option, hint=hint)

@@ -1,28 +1,24 @@
 """The engines: this kernel, a relay on this kernel, a guest kernel; each knows what its labs travel on.
 
-Roof. They are chosen in ``netlab.engine``; beyond it nobody asks which one it is.
+Roof. They are chosen in ``netlab.engine_choice``; beyond it nobody asks which one it is.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from netlab.clock_name import REAL, VIRTUAL, clock_name
-from netlab.machine import ENGINE_VARIABLE, inside_guest
+from netlab.lab_key import LAB_KEY_VARIABLE, lab_key
+from netlab.machine import engine_name
 
 if TYPE_CHECKING:
+    from netlab.check_run import RunEnd
     from netlab.namespaces.guest.guest_clock import GuestClock
     from netlab.namespaces.guest.installed import GuestKernel
     from netlab.namespaces.wire import Wiring
-    from netlab.wire.key import Key
 
-__all__ = ["LAB_KEY_VARIABLE", "Engine", "GuestEngine", "HostEngine", "RelayEngine", "lab_key"]
-
-LAB_KEY_VARIABLE = "NETLAB_LAB_KEY"
-"""Names a file, never a key: inside a guest, the file with the key that the host has made for this run's labs."""
+__all__ = ["Engine", "GuestEngine", "HostEngine", "LabEngine", "RelayEngine"]
 
 
 class HostEngine:
@@ -37,8 +33,7 @@ class HostEngine:
 
     def __init__(self, reason: str, *, rootless: bool = False) -> None:
         self.reason = reason
-        self.name = "guest" if inside_guest() else "host"
-        self.clock = clock_name()
+        self.name = engine_name("host")
         self.rootless = rootless
 
     @property
@@ -54,7 +49,6 @@ class HostEngine:
         Raises:
             PrivilegeError: They need a user namespace, and the system does not let us have it.
         """
-        os.environ.pop(ENGINE_VARIABLE, None)
         _begin(self.rootless)
 
 
@@ -71,7 +65,6 @@ class RelayEngine:
 
     def __init__(self, reason: str, *, rootless: bool = False) -> None:
         self.reason = reason
-        self.clock = clock_name()
         self.rootless = rootless
 
     @property
@@ -82,12 +75,11 @@ class RelayEngine:
         return RelayWiring()
 
     def begin(self) -> None:
-        """Make this process ready for labs; its programs learn by what their packets travel.
+        """Make this process ready for labs.
 
         Raises:
             PrivilegeError: They need a user namespace, and the system does not let us have it.
         """
-        os.environ[ENGINE_VARIABLE] = self.name
         _begin(self.rootless)
 
 
@@ -98,55 +90,53 @@ class GuestEngine:
         kernel: The kernel.
         reason: Why it.
         clock: What the guest's time is; the machine's unless given.
+        wall_limit_s: End the guest after so many seconds outside; None for never.
     """
 
     elsewhere: Literal[True] = True
     name: ClassVar[str] = "guest"
 
-    def __init__(self, kernel: GuestKernel, reason: str, clock: GuestClock | None = None) -> None:
+    def __init__(
+        self, kernel: GuestKernel, reason: str, clock: GuestClock | None = None, wall_limit_s: float | None = None
+    ) -> None:
         self.kernel = kernel
         self.reason = reason
-        self.clock = REAL if clock is None else VIRTUAL
-        self._guest_clock = clock
+        self._clock = clock
+        self._wall_limit_s = wall_limit_s
 
-    def rerun(self, arguments: Sequence[str], *, stdin: int | None = None, stdout: int = 1) -> int:
-        """Run ``netlab ARGUMENTS`` in the guest; return its exit status.
+    def rerun(self, arguments: Sequence[str], *, stdin: int | None = None, stdout: int = 1) -> RunEnd:
+        """Run ``netlab ARGUMENTS`` in the guest; return how it ended.
 
         Args:
-            arguments: As they were given to us: inside, ``choose_engine`` sees where it is and stays there.
+            arguments: As they were given to us: inside, the choice of an engine sees where it is and stays there.
             stdin: Descriptor its input comes from; None for none.
             stdout: Descriptor its output goes to.
 
         Raises:
             GuestError: The guest cannot be started, or has died.
         """
+        from netlab.check_run import RunEnd
         from netlab.namespaces.guest.guest_clock import RealClock
         from netlab.namespaces.guest.launcher import run_in_guest
 
-        # The key is made here: a kernel that has just started has gathered little chance of its own.
-        return run_in_guest(
+        signals: list[int] = []
+        status = run_in_guest(
             [sys.executable, "-P", "-m", "netlab", *arguments],
             kernel=self.kernel,
-            clock=self._guest_clock or RealClock(),
+            clock=self._clock or RealClock(),
+            timeout_s=self._wall_limit_s,
             stdin=stdin,
             stdout=stdout,
+            # Made here: a kernel that has just started has gathered little chance of its own.
             private_files={LAB_KEY_VARIABLE: lab_key().reveal()},
+            signalled=signals.append,
         )
+        return RunEnd(status, signals[0] if signals else 0)
 
 
-Engine = HostEngine | RelayEngine | GuestEngine
-
-
-def lab_key() -> Key:
-    """Return the key of this run's labs: the one the launcher of this guest has made, else a new one.
-
-    Raises:
-        AuthError: The file that ``NETLAB_LAB_KEY`` names holds no key, or others can read it.
-    """
-    from netlab.wire.key import Key
-
-    path = os.environ.get(LAB_KEY_VARIABLE)
-    return Key.read(path) if path else Key.new()
+LabEngine = HostEngine | RelayEngine
+"""What labs of this process run on."""
+Engine = LabEngine | GuestEngine
 
 
 def _begin(rootless: bool) -> None:

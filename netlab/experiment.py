@@ -19,26 +19,23 @@ import msgspec
 from msgspec import Struct
 
 import netlab
-from netlab.engine import lab_key
 from netlab.envs.service import Progress
 from netlab.errors import ProfileError
+from netlab.lab_impairment import CLEAN
+from netlab.lab_key import lab_key
 from netlab.machine import machine
 from netlab.namespaces.kernel_wire import KernelWiring
 from netlab.namespaces.wire import Wiring
 from netlab.pool import pool_cell
 from netlab.report import ExperimentResult
 from netlab.run_folder import run_folder
-from netlab.share import POLL_S, Cell, Share, ShareResult, Surroundings, run_share
+from netlab.service_run import POLL_S
+from netlab.share import Cell, Share, ShareResult, Surroundings, run_share
 from netlab.start_gate import StartGate
 from netlab.traces.horizon import horizon_ticks
-from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import parse_preset
-from netlab.traces.profile import LinkProfile
 
 __all__ = ["Cell", "Experiment", "Share", "run_experiment"]
-
-CLEAN = ProfilePair("clean", LinkProfile(), LinkProfile())
-"""What a link without netem does."""
 
 Watch = Callable[[Share, Progress], None]
 
@@ -86,18 +83,19 @@ def run_experiment(
         ProfileError: A network is not one.
         KernelError: The kernel cannot do what a network asks for.
     """
+    wiring = wiring or KernelWiring()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     shares = [share for index, cell in enumerate(experiment.cells) for share in _split(experiment, index, cell)]
     with run_folder(experiment.name) as folder:
         key_file = folder / "lab.key"
         lab_key().write(key_file)
-        results = _run_all(experiment, shares, key_file, watch, wiring or KernelWiring())
+        results = _run_all(experiment, shares, key_file, watch, wiring)
     return ExperimentResult(
         netlab=netlab.__version__,
         experiment=experiment.name,
         started=started,
         engine=engine,
-        machine=machine(),
+        machine=machine(wiring.name),
         task=experiment.task,
         rate_hz=experiment.rate_hz,
         transport=experiment.transport,

@@ -8,15 +8,17 @@ its own, and what we are signalled is passed on, once.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from netlab.errors import KernelError
 from netlab.namespaces.process import HostProcess
 
-__all__ = ["Foreground", "ignored_signals"]
+__all__ = ["Foreground", "exit_code_of_no_start", "ignored_signals"]
 
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _PASSED_ON = (*_FROM_TERMINAL, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -31,6 +33,11 @@ def ignored_signals() -> frozenset[int]:
         for number in signal.valid_signals()
         if number not in _PYTHONS_OWN and signal.getsignal(number) is signal.SIG_IGN
     )
+
+
+def exit_code_of_no_start(error: KernelError) -> int:
+    """Return what a shell ends with where a program cannot be started: 127 not found, 126 not executable."""
+    return 127 if error.errno == errno.ENOENT else 126
 
 
 class Foreground:

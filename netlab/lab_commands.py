@@ -44,13 +44,15 @@ def run_commands(lab: LabSpec, path: str, seed: int | None, wiring: Wiring, *, i
     Raises:
         SpecError: The lab cannot be made of this spec.
         KernelError: The kernel refuses.
+        LabError: What carries the packets has died.
     """
     with Lab(seed=seed, spec=lab, spec_path=path, wiring=wiring) as opened:
         recording = opened.record() if is_recorded else None
         opened.play()
         names = [name for name, host in lab.hosts.items() if host.command]
         running = dict(zip(names, opened.start_commands(), strict=True))
-        failed = _wait(list(running.values()))
+        failed = _wait(opened, list(running.values()))
+        opened.check_links()
         status = 0 if failed is None else failed
         lines = [
             f"{name}: {line}" for name, process in running.items() for line in process.last_lines().splitlines()
@@ -58,10 +60,11 @@ def run_commands(lab: LabSpec, path: str, seed: int | None, wiring: Wiring, *, i
         return Ended(status, lines, None if recording is None else recording.finish())
 
 
-def _wait(processes: list[HostProcess]) -> int | None:
+def _wait(lab: Lab, processes: list[HostProcess]) -> int | None:
     """Wait until all have ended or one has failed; return the status of that one."""
     left = processes
     while left:
+        lab.check_links()
         for process in left:
             status = process.poll()
             if status:

@@ -50,4 +50,5 @@ def check_virtual_cpus(count: object, key: str) -> None:
         SpecError: Names the key and the rule.
     """
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MAX_TOKENS:
-        raise SpecError(f"{count!r:.80}: must be 1 .. {MAX_TOKENS}", key=key)
+        hint = "virtual_cpus = 1, unless its programs compute at the same time"
+        raise SpecError(f"{count!r:.80}: must be a whole number, 1 .. {MAX_TOKENS}", key=key, hint=hint)

@@ -12,7 +12,6 @@ folder and environment, and its exit status becomes ours.
 from __future__ import annotations
 
 import contextlib
-import errno
 import shlex
 import sys
 import time
@@ -20,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from netlab.errors import KernelError, LabError, SpecError
-from netlab.foreground import Foreground, ignored_signals
+from netlab.foreground import Foreground, exit_code_of_no_start, ignored_signals
 from netlab.lab import Lab
 from netlab.lab_impairment import Impairment
 from netlab.namespaces.process import HostProcess
@@ -29,9 +28,9 @@ from netlab.traces.packets.packet_log import PacketLog
 
 __all__ = ["run_exec", "split_command"]
 
-_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 _PEER_READY_S = 1.0
 _PEER_POLL_S = 0.01
+_LOOK_S = 0.5
 # Socket states in /proc/net: a listening TCP socket, and a UDP socket that waits for anyone.
 _LISTENING = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
 _STATE_COLUMN = 3
@@ -83,6 +82,7 @@ def run_exec(
         KernelError: The command cannot be started; its ``exit_code`` is 127 (not found) or 126, as a shell's.
         PrivilegeError: The caller may not make namespaces.
         FeatureMissing: This kernel has no netem.
+        LabError: What carries the packets has died.
     """
     say = say or _print_to_stderr
     peer_words = split_command(peer) if peer is not None else None
@@ -107,15 +107,25 @@ def run_exec(
                     ignored_signals=ignored,
                 )
             except KernelError as error:
-                error.exit_code = _NOT_FOUND if error.errno == errno.ENOENT else _NOT_EXECUTABLE
+                error.exit_code = exit_code_of_no_start(error)
                 raise
             foreground.watch(process)
-            status = process.wait()
+            status = _wait(lab, process)
+        lab.check_links()
         if recording is not None and record is not None:
             record(recording.finish())
         if server is not None:
             _tell_of_its_death(server, say)
     return status if status >= 0 else 128 - status
+
+
+def _wait(lab: Lab, process: HostProcess) -> int:
+    """Wait for the command's end, as long as its packets can pass; return its status."""
+    while process.poll() is None:
+        lab.check_links()
+        with contextlib.suppress(LabError):  # it still runs; what else there is, the next look says
+            process.wait(_LOOK_S)
+    return process.wait()
 
 
 def _wait_until_it_listens(server: HostProcess) -> None:

@@ -24,7 +24,10 @@ from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.schedule import Schedule
 from netlab.traces.seed import Direction
 
-__all__ = ["DirectionPlan", "Impairment", "plan_directions", "read_profiles"]
+__all__ = ["CLEAN", "DirectionPlan", "Impairment", "plan_directions", "read_profiles"]
+
+CLEAN = ProfilePair("clean", LinkProfile(), LinkProfile())
+"""What a link without netem does."""
 
 Impairment = ProfilePair | LinkProfile | Schedule | QdiscState | str | None
 

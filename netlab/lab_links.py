@@ -13,10 +13,11 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from netlab.did_you_mean import did_you_mean
 from netlab.errors import SpecError
 from netlab.lab_impairment import DirectionPlan, Impairment, plan_directions
 from netlab.lab_play import LabPlay
-from netlab.lab_rules import check_link, check_name, check_peer, did_you_mean
+from netlab.lab_rules import check_link, check_name, check_peer
 from netlab.namespaces.host import Attachment, Host
 from netlab.namespaces.link import Link, LinkReading
 from netlab.namespaces.link_opening import LinkRequest, open_links

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import errno
 import socket
-import struct
 
 from netlab.errors import KernelError, SpecError
+from netlab.namespaces.unix_peer import unix_peer
 from netlab.namespaces.user_namespace import outer_user
 
 __all__ = ["take_lab_name"]
-
-_CREDENTIALS = struct.Struct("=iII")
 
 
 def take_lab_name(name: str) -> socket.socket:
@@ -47,8 +45,7 @@ def _who_holds(address: str) -> str:
         question.setblocking(False)
         try:
             question.connect(address)
-            data = question.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            pid = unix_peer(question).pid
         except OSError:
             return ""
-    pid = _CREDENTIALS.unpack(data)[0]
     return f" in process {pid}" if pid else ""

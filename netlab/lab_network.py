@@ -25,8 +25,9 @@ from netlab.lab_links import LabLinks, LabReading, LinkOrder
 from netlab.lab_play import LabPlay
 from netlab.lab_programs import LabPrograms
 from netlab.lab_rules import MAX_HOSTS, check_name, check_seed
-from netlab.namespaces.host import Host
+from netlab.machine import ENGINE_VARIABLE
 from netlab.namespaces.held_state import unproven
+from netlab.namespaces.host import Host
 from netlab.namespaces.kernel_wire import KernelWiring
 from netlab.namespaces.link import Link
 from netlab.namespaces.medium import DEFAULT_QUEUE_PACKETS, Medium
@@ -110,13 +111,14 @@ class LabNetwork:
         if name in self.hosts:
             raise SpecError(f"{name!r} is a host of this lab already", "", f"hosts.{name}", "choose another name")
         if len(self.hosts) >= MAX_HOSTS:
-            raise SpecError(f"a lab has at most {MAX_HOSTS} hosts", key=f"hosts.{name}")
+            hint = "split it into two labs: run one after the other"
+            raise SpecError(f"a lab has at most {MAX_HOSTS} hosts", key=f"hosts.{name}", hint=hint)
         self._descriptors.take_host()
         check_virtual_cpus(virtual_cpus, f"hosts.{name}.virtual_cpus")
         node = Node.open(name)
         self._closers.push(f"close host {name}", node.close)
-        cpus = functools.partial(self._cpus.variables, name, virtual_cpus)
-        host = self.hosts[name] = Host(node, self.name, self._run_folder, self._pid_space, cpus)
+        variables = functools.partial(self._variables, name, virtual_cpus)
+        host = self.hosts[name] = Host(node, self.name, self._run_folder, self._pid_space, variables)
         return host
 
     def add_link(
@@ -200,13 +202,17 @@ class LabNetwork:
             if not change.impairer.verify():
                 raise unproven("restart links")
 
+    def _variables(self, host: str, virtual_cpus: int) -> dict[str, str]:
+        """Return what programs of a host learn of the lab beside its addresses."""
+        return {ENGINE_VARIABLE: self.wiring.name, **self._cpus.variables(host, virtual_cpus)}
+
     def _require_open(self) -> None:
         if not self._open:
             raise LabError(f"lab {self.name} is not open", hint="use it within `with Lab(...) as lab:`")
 
     def _the_wire(self) -> Wire:
         if self._wire is None:
-            self._wire = self.wiring.make(f"the wire of lab {self.name}")
+            self._wire = self.wiring.make(f"lab {self.name}")
             self._closers.push("close the wire", self._wire.close)
         return self._wire
 

@@ -51,7 +51,7 @@ class LabRecording:
 
     def _finish_once(self) -> PacketLog:
         recorded = self._recorder.finish({link.plan.number: name for name, link in self._links.items()})
-        header = log_header(self._wiring)
+        header = log_header(machine(self._wiring))
         if recorded.missed:
             header["incomplete"] = f"{recorded.missed} frames were missed"
         return PacketLog.of(header, recorded.records)
@@ -61,16 +61,15 @@ class LabRecording:
         self._recorder.close()
 
 
-def log_header(engine: str) -> dict[str, str]:
+def log_header(here: Mapping[str, object]) -> dict[str, str]:
     """Return what a packet log says of where it comes from.
 
     Args:
-        engine: ``host``, ``relay`` or ``model``; a kernel inside a guest is called ``guest``.
+        here: What results say of the machine (``netlab.machine.machine``).
     """
-    here = machine()
     return {
         "netlab": netlab.__version__,
-        "engine": "guest" if here["guest"] and engine == "host" else engine,
+        "engine": str(here["engine"]),
         "clock": str(here["clock"]),
         "kernel": str(here["guest"] or here["kernel"]),
     }

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 
 from netlab.errors import SpecError
 from netlab.namespaces.link_plan import MAX_MTU_BYTES, peer_variable
@@ -16,7 +15,6 @@ __all__ = [
     "check_name",
     "check_peer",
     "check_seed",
-    "did_you_mean",
 ]
 
 MAX_HOSTS = 4096
@@ -72,12 +70,13 @@ def check_link(name: str, ends: tuple[str, str], mtu: int, *taken: Container[str
     """
     check_name(name, key="link.name")
     if ends[0] == ends[1]:
-        raise SpecError(f"{ends[0]!r} twice: a link joins two hosts", key="link.ends")
+        raise SpecError(f"{ends[0]!r} twice: a link joins two hosts", key="link.ends", hint="name two hosts")
     if any(name in names for names in taken):
         hint = "give it a name of its own"
         raise SpecError(f"{name!r} is a link of this lab already", key="link.name", hint=hint)
     if not isinstance(mtu, int) or isinstance(mtu, bool) or not MIN_MTU_BYTES <= mtu <= MAX_MTU_BYTES:
-        raise SpecError(f"{mtu!r:.80}: must be a whole number, {MIN_MTU_BYTES} .. {MAX_MTU_BYTES}", key="link.mtu")
+        rule = f"must be a whole number, {MIN_MTU_BYTES} .. {MAX_MTU_BYTES}"
+        raise SpecError(f"{mtu!r:.80}: {rule}", key="link.mtu", hint="1500, as on Ethernet, unless it is needed")
 
 
 def check_seed(seed: int, path: str = "") -> None:
@@ -87,10 +86,5 @@ def check_seed(seed: int, path: str = "") -> None:
         SpecError: It is no whole number from 0 to 2^64 - 1.
     """
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
-        raise SpecError(f"{seed!r:.80}: must be a whole number from 0 to 2^64 - 1", path, "seed")
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a hint that names the known word closest to this one; empty where none is close."""
-    close = difflib.get_close_matches(word, list(known), 1)
-    return f"did you mean {close[0]!r}?" if close else ""
+        hint = "any other number will do: seed = 1"
+        raise SpecError(f"{seed!r:.80}: must be a whole number from 0 to 2^64 - 1", path, "seed", hint)

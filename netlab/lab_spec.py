@@ -26,9 +26,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from netlab.did_you_mean import did_you_mean
 from netlab.episode.spec import EpisodeSpec
 from netlab.errors import SpecError
-from netlab.lab_rules import MAX_HOSTS, MIN_MTU_BYTES, check_name, check_peer, check_seed, did_you_mean
+from netlab.lab_rules import MAX_HOSTS, MIN_MTU_BYTES, check_name, check_peer, check_seed
 from netlab.namespaces.link_plan import MAX_LINKS, MAX_MTU_BYTES, peer_variable
 from netlab.namespaces.medium import DEFAULT_QUEUE_PACKETS
 from netlab.namespaces.medium_plan import MAX_MEDIA

@@ -122,6 +122,8 @@ def _trial_in_child() -> bytes:
         return msgspec.json.encode({"problem": str(error)})
     except OSError as error:
         return msgspec.json.encode({"problem": f"cannot enter a user namespace: {error.strerror}"})
+    except Exception as error:
+        return msgspec.json.encode({"problem": f"the trial of a user namespace failed: {error!r}"})
     return msgspec.json.encode({"features": features})
 
 

@@ -14,15 +14,22 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from netlab.machine import inside_guest
+
 __all__ = ["run_folder"]
 
 _PREFIX = "netlab-run-"
 
 
 @contextlib.contextmanager
-def run_folder(name: str) -> Iterator[Path]:
-    """Make a folder that only this user may enter; remove it, and those of dead runs, at the end."""
-    parent = _parent()
+def run_folder(name: str, parent: Path | None = None) -> Iterator[Path]:
+    """Make a folder that only this user may enter; remove it at the end, and those of dead runs at the next begin.
+
+    Args:
+        name: What it is for.
+        parent: Where; the user's runtime folder unless given, which is in memory and no place for much.
+    """
+    parent = parent or _parent()
     _sweep(parent)
     folder, descriptor = _make(parent, name)
     try:
@@ -45,7 +52,7 @@ def _make(parent: Path, name: str) -> tuple[Path, int]:
 
 def _parent() -> Path:
     # In a guest /tmp is the host's, and locks do not reach across: its own /run is the guest's alone.
-    if os.environ.get("NETLAB_GUEST"):
+    if inside_guest():
         return Path("/run")
     return Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
 

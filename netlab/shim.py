@@ -23,7 +23,7 @@ from msgspec import Struct
 from netlab.lab_impairment import DirectionPlan, plan_directions
 from netlab.namespaces.player import Played, Player
 from netlab.namespaces.relay.changes import change_relayed
-from netlab.namespaces.relay.lane_counts import LaneCounts
+from netlab.namespaces.relay.requests import LaneCounts
 from netlab.namespaces.relay.shim import Shim
 from netlab.namespaces.relay.shim_port import parse_port
 from netlab.namespaces.relay.wiring import RelayWiring

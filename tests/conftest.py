@@ -108,7 +108,7 @@ def _kernel_tests_go_to_guest(config: pytest.Config) -> bool:
         return False
     if config.getoption("--on") == "guest":
         return True
-    from netlab.engine import host_netem_problem
+    from netlab.host_survey import host_netem_problem
 
     return host_netem_problem() is not None
 
@@ -140,7 +140,7 @@ def _missing(folder: str) -> str | None:
     if os.geteuid() != 0:
         return "not root: namespaces need root"
     if folder == "kernel":
-        from netlab.engine import host_netem_problem
+        from netlab.host_survey import host_netem_problem
 
         return host_netem_problem()
     return None

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from netlab.lab import Lab
-from netlab.namespaces.impairer import Change
 from netlab.namespaces.host import Host
+from netlab.namespaces.impairer import Change
 from netlab.namespaces.link import Link
 from netlab.namespaces.wire import Wiring
 from netlab.traces.model.link_model import LinkModel

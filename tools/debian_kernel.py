@@ -9,6 +9,7 @@ What is not whole is never seen: a kernel appears in the cache by one rename, un
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -111,7 +112,14 @@ def _unpack(package: Path, folder: Path) -> None:
 
 def _run(*command: str) -> None:
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     except FileNotFoundError as error:
         raise GuestError(f"kernel: {command[0]} is not there", hint="sudo apt-get install dpkg kmod") from error
     if done.returncode:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import secrets
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +22,6 @@ from netlab.errors import GuestError
 from netlab.namespaces.guest.installed import GuestKernel
 from netlab.namespaces.guest.job import FILE, NULL, PIPE, TERMINAL, Job
 from netlab.namespaces.guest.kernel_probe import time_travel_problem
-from netlab.namespaces.guest.settling import SETTLING_S
 from netlab.namespaces.guest.spinner import busiest_program
 from netlab.namespaces.guest.spool import SPOOL_NAME
 from netlab.namespaces.guest.watchdog import VirtualWatchdog, WallWatchdog, Watchdog
@@ -34,7 +34,7 @@ CLOCK_VARIABLE = "NETLAB_CLOCK"
 DEFAULT_START_NS = 1_767_225_600 * 10**9
 """2026-01-01 00:00:00 UTC: late enough for certificates, the same in every run."""
 
-SETTLING_NS = SETTLING_S * 10**9
+SECRET_BYTES = 64
 DEFAULT_BUDGET_S = 24 * 3600.0
 DEFAULT_STALL_S = 30.0
 """Importing a large library holds the clock for 2 to 5 s, on a busy machine for more."""
@@ -110,8 +110,7 @@ class VirtualClock:
     """Deterministic time: computing takes none, waiting takes what it should and passes at once.
 
     Attributes:
-        start_ns: The guest's clock when the command starts, nanoseconds since 1970; a whole second, a minute from
-            1970 or more: the kernel boots SETTLING_S before it.
+        start_ns: The guest's clock at boot, nanoseconds since 1970; a whole second.
         budget_s: The most guest time that a command may take.
         stall_s: How long the clock may stand still, in seconds outside.
         beat_s: How often pid 1 notes the time, in guest seconds; 0 for never: without the last two limits then.
@@ -131,10 +130,8 @@ class VirtualClock:
                 raise GuestError(f"virtual time: {name} = {value}; it is above 0 and finite")
         if not (self.beat_s == 0.0 or 0.1 <= self.beat_s <= 3600.0):
             raise GuestError(f"virtual time: beat_s = {self.beat_s}; it is 0, or from 0.1 to 3600")
-        if not SETTLING_NS <= self.start_ns <= _LATEST_START_NS or self.start_ns % 10**9:
-            raise GuestError(
-                f"virtual time: start_ns = {self.start_ns}; it is a whole second since 1970, in ns, from {SETTLING_S} s"
-            )
+        if not 0 <= self.start_ns <= _LATEST_START_NS or self.start_ns % 10**9:
+            raise GuestError(f"virtual time: start_ns = {self.start_ns}; it is a whole second since 1970, in ns")
 
     @property
     def passed_on(self) -> tuple[signal.Signals, ...]:
@@ -144,7 +141,7 @@ class VirtualClock:
     @property
     def kernel_arguments(self) -> tuple[str, ...]:
         """The clock; no random addresses, which order what programs hash; no IPv6, whose timers are random."""
-        return ("time-travel=inf-cpu", f"time-travel-start={self.start_ns - SETTLING_NS}", "norandmaps", "ipv6.disable=1")
+        return ("time-travel=inf-cpu", f"time-travel-start={self.start_ns}", "norandmaps", "ipv6.disable=1")
 
     def require(self, kernel: GuestKernel) -> None:
         """Make sure that a kernel has virtual time, by its manifest and by its own word.
@@ -162,7 +159,7 @@ class VirtualClock:
             )
 
     def arrange(self, job: Job, job_folder: str) -> Job:
-        """Return a job without what differs from run to run, starting at a fixed moment."""
+        """Return a job without what differs from run to run, starting on a whole second."""
         return dataclasses.replace(
             job,
             env=settled(job.env),
@@ -170,7 +167,8 @@ class VirtualClock:
             stdin_path=f"{job_folder}/{SPOOL_NAME}",
             hostname="guest",
             clock_source=_CLOCK_SOURCE,
-            start_ns=self.start_ns,
+            start_step_s=1,
+            secret=secrets.token_hex(SECRET_BYTES),
             beat_s=self.beat_s,
             budget_s=self.budget_s,
         )

@@ -21,10 +21,11 @@ import time
 from pathlib import Path
 from typing import Protocol
 
+from netlab.namespaces.guest import kernel_calls
 from netlab.namespaces.guest.job import Job
 from netlab.namespaces.syscalls import timerfd_create, timerfd_settime
 
-__all__ = ["Heartbeat", "NoHeartbeat", "Pulse", "begin_heartbeat", "read_beat", "read_processes"]
+__all__ = ["Heartbeat", "NoHeartbeat", "Pulse", "begin_heartbeat", "read_beat", "read_processes", "wait_for_start"]
 
 PHASE_NS = 37_123_457
 """From the start to the first beat: a moment that no program's round numbers meet."""
@@ -143,6 +144,14 @@ class Heartbeat:
                 (self._folder / _PROCESSES_NAME).write_text(describe_processes(), encoding="utf-8")
         with contextlib.suppress(OSError):
             os.pwrite(self._file, f"{passed_ns // 10**9}.{passed_ns // 10**6 % 1000:03}\n".encode("ascii"), 0)
+
+
+def wait_for_start(step_s: int) -> None:
+    """Wait until the guest's clock shows a multiple of so many seconds, half a one away or more; 0: not at all."""
+    if step_s:
+        step_ns = step_s * 10**9
+        now_ns = time.time_ns()
+        kernel_calls.sleep_until(time.CLOCK_REALTIME, -(-(now_ns + step_ns // 2) // step_ns) * step_ns)
 
 
 def begin_heartbeat(job: Job, folder: Path, awake_s: float) -> Pulse:

@@ -103,6 +103,8 @@ def set_up(job: Job) -> None:
         except OSError as error:
             if error.errno != errno.EEXIST:
                 raise
+    if job.secret:
+        kernel_calls.give_entropy(bytes.fromhex(job.secret))
     if job.clock_source:
         require_clock(job.clock_source)
         _settle_neighbours()

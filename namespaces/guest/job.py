@@ -43,8 +43,9 @@ class Job:
         modules: Kernel modules to load, in this order.
         stdin_path: The file that is its input, where that is FILE.
         clock_source: The clock that the kernel must have; empty for any.
-        start_ns: It starts when the guest's clock shows this, nanoseconds since 1970; 0 for at once.
+        start_step_s: It starts when the guest's clock shows a multiple of this; 0 for at once.
         beat_s: How often pid 1 notes the guest's time in the job folder; 0 for never.
+        secret: What random numbers inside come from, in hexadecimal; empty where the kernel has its own.
         budget_s: Guest time after which pid 1 notes what still runs; 0 for never.
     """
 
@@ -63,9 +64,10 @@ class Job:
     modules: tuple[str, ...] = ()
     stdin_path: str = ""
     clock_source: str = ""
-    start_ns: int = 0
+    start_step_s: int = 0
     beat_s: float = 0.0
     budget_s: float = 0.0
+    secret: str = dataclasses.field(default="", repr=False)
 
     def to_json(self) -> str:
         """Return the job as one line of ASCII."""

@@ -8,6 +8,8 @@ that guests run on. Source: ``<asm/unistd_64.h>``, ``<linux/mount.h>``, ``<linux
 from __future__ import annotations
 
 import ctypes
+import errno
+import fcntl
 import os
 import struct
 
@@ -22,9 +24,11 @@ __all__ = [
     "detach_copy",
     "drop_from_bounding_set",
     "forbid_new_privileges",
+    "give_entropy",
     "keep_capabilities",
     "load_module",
     "power_off",
+    "refuse_random_numbers",
     "set_mount_attributes",
     "sleep_until",
 ]
@@ -49,7 +53,10 @@ _MOVE_MOUNT_F_EMPTY_PATH = 0x4
 _PR_CAPBSET_DROP = 24
 _PR_SET_NO_NEW_PRIVS = 38
 _CAPABILITY_VERSION_3 = 0x20080522
+_PR_SET_SECCOMP = 22
+_SECCOMP_MODE_FILTER = 2
 _RB_POWER_OFF = 0x4321FEDC
+_RNDADDENTROPY = 0x40085203
 
 _TIMER_ABSTIME = 1
 
@@ -134,6 +141,39 @@ def forbid_new_privileges() -> None:
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
+def refuse_random_numbers() -> None:
+    """Let this process, and all that it executes, find no ``getrandom``: ENOSYS. New privileges are forbidden too.
+
+    Raises:
+        OSError: A kernel without seccomp filters.
+    """
+    forbid_new_privileges()
+    program = b"".join(
+        (
+            struct.pack("=HBBI", 0x20, 0, 0, 4),  # load the architecture
+            struct.pack("=HBBI", 0x15, 0, 2, 0xC000003E),  # x86-64, or on to "allow"
+            struct.pack("=HBBI", 0x20, 0, 0, 0),  # load the number of the call
+            struct.pack("=HBBI", 0x15, 1, 0, 318),  # getrandom: on to "refuse"
+            struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000),  # allow
+            struct.pack("=HBBI", 0x06, 0, 0, 0x00050000 | errno.ENOSYS),  # refuse
+        )
+    )
+    instructions = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))  # struct sock_fprog
+    buffer = ctypes.create_string_buffer(header, len(header))
+    prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(buffer))
+
+
+def give_entropy(secret: bytes) -> None:
+    """Mix a secret into this kernel's random numbers and let it count as such. For pid 1 of a guest.
+
+    Raises:
+        OSError: Not permitted.
+    """
+    with open("/dev/urandom", "wb") as device:  # noqa: PTH123 - a device
+        fcntl.ioctl(device, _RNDADDENTROPY, struct.pack("@ii", 8 * len(secret), len(secret)) + secret)
+
+
 def load_module(path: str) -> None:
     """Load a kernel module from a file.
 
@@ -173,6 +213,6 @@ def power_off() -> None:
 def _call(number: int, path: str | None, *arguments: object) -> int:
     result = int(_libc.syscall(ctypes.c_long(number), *arguments))
     if result < 0:
-        errno = ctypes.get_errno()
-        raise OSError(errno, os.strerror(errno), path)
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), path)
     return result

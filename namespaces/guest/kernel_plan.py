@@ -15,6 +15,7 @@ import json
 import struct
 
 from netlab.errors import GuestError
+from netlab.namespaces.guest.kernel_descriptors import KERNEL_FDS
 
 __all__ = ["EventReader", "KernelPlan", "encode_event", "kernel_arguments"]
 
@@ -25,6 +26,10 @@ MAX_COMMAND_LINE_BYTES = 4000
 # only user there is btrfs. The loops a jiffy are given for the same reason (0.23 s); only busy-waits use them.
 SKIPPED_STEPS = ("raid6_init", "raid6_select_algo")
 LOOPS_A_JIFFY = 40_000_000
+
+INIT_ENVIRONMENT = ("PYTHONHASHSEED=0", "PYTHONSAFEPATH=1")
+"""Of pid 1: the kernel passes on what it does not know. A Python without this seed reads /dev/urandom first, and
+a kernel that has no random numbers yet makes some then, spinning for 3 s of its own time or 13 s of ours."""
 
 SHOWN_LEVELS = 5
 """Warnings and worse: that a process of the guest has been killed from outside is one."""
@@ -40,13 +45,14 @@ class KernelPlan:
         folder: Its working folder on the host; the program's interpreter is found from there.
         job_folder: Folder to make before and to remove after.
         job_files: Files to make in it, for their owner's eyes: text that stands for bytes, one (latin-1) each.
-        descriptors: Descriptors that it inherits.
+        descriptors: Descriptors that it inherits; there they have the numbers KERNEL_FDS.
         log_fd: That of them which is its standard output.
         cpus: CPUs it may be pinned to, best first.
         confine: Whether to confine it first.
         writable: What it can write to when confined.
         memory_bytes: Room for its memory in a file system of its own; 0 where the memory lies elsewhere.
         stdin_fd: Descriptor to read to its end into the job folder before the start; -1 for none.
+        chance: Whether the kernel can have random numbers of this machine; without, it starts alike each time.
     """
 
     argv: tuple[str, ...]
@@ -61,6 +67,7 @@ class KernelPlan:
     writable: tuple[str, ...]
     memory_bytes: int = 0
     stdin_fd: int = -1
+    chance: bool = True
 
     def encode(self) -> bytes:
         """Return the plan as bytes for the supervisor."""
@@ -89,10 +96,6 @@ def kernel_arguments(
     memory_bytes: int,
     job_folder: str,
     init: tuple[str, ...],
-    log_fd: int,
-    stdout_fd: int,
-    stderr_fd: int,
-    control_fd: int,
     clock: tuple[str, ...] = (),
 ) -> tuple[str, ...]:
     """Return the command line of a guest kernel.
@@ -102,15 +105,12 @@ def kernel_arguments(
         memory_bytes: Its memory.
         job_folder: Folder for its pid file, without white space.
         init: Program that becomes pid 1, absolute, and its arguments.
-        log_fd: Descriptor of the kernel's messages.
-        stdout_fd: Descriptor of the command's output.
-        stderr_fd: Descriptor of the command's errors.
-        control_fd: Descriptor of the control console, both ways.
         clock: What makes its clock another than the real one.
 
     Raises:
         GuestError: A path that a kernel command line cannot carry, or too many.
     """
+    log_fd, stdout_fd, stderr_fd, control_fd = KERNEL_FDS
     arguments = (
         binary,
         "root=/dev/root",
@@ -124,6 +124,7 @@ def kernel_arguments(
         "seccomp=on",
         "initcall_blacklist=" + ",".join(SKIPPED_STEPS),
         f"lpj={LOOPS_A_JIFFY}",
+        *INIT_ENVIRONMENT,
         f"uml_dir={_plain(job_folder)}/",
         "umid=guest",
         "con=null",

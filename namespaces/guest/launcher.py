@@ -35,6 +35,7 @@ from netlab.namespaces.guest.guest_clock import GuestClock, RealClock
 from netlab.namespaces.guest.guest_ends import ENTRY, GuestEnds
 from netlab.namespaces.guest.installed import GuestKernel, verify_kernel
 from netlab.namespaces.guest.job import FILE, JOB_FILE_NAME, NULL, Job
+from netlab.namespaces.guest.kernel_descriptors import JOB_FOLDER_LINK
 from netlab.namespaces.guest.kernel_plan import KernelPlan, kernel_arguments
 from netlab.namespaces.guest.memory_place import choose_memory_place, memory_places
 from netlab.namespaces.guest.outcome import cannot_start, exit_status
@@ -65,6 +66,7 @@ def run_in_guest(
     stdout: int = 1,
     stderr: int = 2,
     notice: Callable[[str], None] | None = None,
+    signalled: Callable[[int], None] | None = None,
 ) -> int:
     """Run a command inside a guest kernel and return its exit status.
 
@@ -91,6 +93,7 @@ def run_in_guest(
         stdout: Descriptor its output goes to.
         stderr: Descriptor its errors go to.
         notice: Told what a person should know beside the exit status; printed on our stderr unless given.
+        signalled: Told of each signal to end that has reached us meanwhile, when the guest is gone.
 
     Returns:
         The command's status; 128 + n for signal n; 127 not found, 126 not executable; 124 after ``timeout_s``.
@@ -107,6 +110,9 @@ def run_in_guest(
     launch = _Launch(kernel, clock or RealClock(), memory_bytes, around, writable if _confines(confine) else None)
     streams = CallerStreams(stdin, stdout, stderr)
     session = launch.run(argv, streams, cpu, timeout_s, private_files or {})
+    if signalled is not None:
+        for number in session.signals:
+            signalled(number)
     return exit_status(session, memory_bytes, notice or _print_notice)
 
 
@@ -202,18 +208,14 @@ class _Launch:
         cpus: tuple[int, ...],
         private_files: Mapping[str, bytes],
     ) -> KernelPlan:
-        log_fd, stdout_fd, stderr_fd, control_fd = ends.theirs
+        log_fd = ends.theirs[0]
         own = (self._job_folder,) if self._own_memory else (self._job_folder, self._memory_place)
         return KernelPlan(
             argv=kernel_arguments(
                 binary=str(self._kernel.binary),
                 memory_bytes=self._memory_bytes,
                 job_folder=self._job_folder,
-                init=(init_interpreter(), "-IBS", ENTRY, "init", self._job_folder),
-                log_fd=log_fd,
-                stdout_fd=stdout_fd,
-                stderr_fd=stderr_fd,
-                control_fd=control_fd,
+                init=(init_interpreter(), "-BsS", ENTRY, "init", JOB_FOLDER_LINK),
                 clock=self._clock.kernel_arguments,
             ),
             env={"TMPDIR": self._memory_place, "PATH": os.defpath, "HOME": self._job_folder},
@@ -232,6 +234,7 @@ class _Launch:
             else outermost(writable_places(self._around, self._writable, own)),
             memory_bytes=self._memory_bytes if self._own_memory else 0,
             stdin_fd=ends.spool,
+            chance=not job.secret,
         )
 
 

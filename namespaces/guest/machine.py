@@ -71,10 +71,14 @@ def check_distribution(os_release: dict[str, str]) -> str:
         hint = "install the distribution's kernel modules with sch_netem, and use --on host"
         if os_release.get("ID") == "ubuntu":
             hint = "Ubuntu's own kernel has netem: use --on host (package linux-modules-extra of your kernel)"
-        raise GuestUnavailable(f"the ready-made guest kernel comes from Debian's archive; this is {name}", hint=hint)
+        raise GuestUnavailable(
+            f"the ready-made guest kernel comes from Debian's archive; this is {name}", hint=hint
+        )
     for program in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(program) is None:
-            raise GuestUnavailable(f"guest: {program} is not there, though this is {name}", hint="install apt and dpkg")
+            raise GuestUnavailable(
+                f"guest: {program} is not there, though this is {name}", hint="install apt and dpkg"
+            )
     return os_release.get("VERSION_CODENAME", "")
 
 

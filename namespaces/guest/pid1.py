@@ -24,11 +24,11 @@ import traceback
 from pathlib import Path
 
 from netlab.errors import GuestError, NetlabError
-from netlab.namespaces.guest import frames, heartbeat, inside, kernel_calls, settling
+from netlab.namespaces.guest import frames, heartbeat, inside, kernel_calls
 from netlab.namespaces.guest.command_streams import CommandStreams
 from netlab.namespaces.guest.frames import FrameKind
 from netlab.namespaces.guest.job import JOB_FILE_NAME, Job
-from netlab.namespaces.guest.pump import Pump
+from netlab.namespaces.guest.pump import Pump, wait_for
 
 __all__ = ["main"]
 
@@ -47,15 +47,16 @@ _TO_THE_GROUP = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})
 """Signals that a terminal sends to all its foreground processes; others are meant for the command alone."""
 
 
-def main(job_folder: str) -> None:
-    """Run the job in a folder and switch the machine off."""
+def main(job_folder_link: str) -> None:
+    """Run the job in the folder that a link of the host's /proc names, and switch the machine off."""
     control = None
     try:
-        job = Job.from_json((Path(job_folder) / JOB_FILE_NAME).read_text(encoding="ascii"))
+        job_folder = Path(job_folder_link).readlink()  # before /proc is the guest's own
+        job = Job.from_json((job_folder / JOB_FILE_NAME).read_text(encoding="ascii"))
         inside.set_up(job)
         control = inside.open_console(_CONTROL_CONSOLE)
-        _refuse_second_start(Path(job_folder))
-        _Pid1(job, control, Path(job_folder)).run()
+        _refuse_second_start(job_folder)
+        _Pid1(job, control, job_folder).run()
     except (OSError, NetlabError) as error:
         where = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
         reason = error.strerror if isinstance(error, OSError) else error
@@ -92,7 +93,7 @@ class _Pid1:
         self._deaths, self._deaths_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         if job.clock_source:
             inside.go_first()
-        settling.start_at(job.start_ns)
+        heartbeat.wait_for_start(job.start_step_s)
         self._pulse = heartbeat.begin_heartbeat(job, job_folder, AWAKE_S)
 
     def run(self) -> None:
@@ -148,11 +149,8 @@ class _Pid1:
         """Carry what can be carried now, or wait until something can; return whether output moved."""
         outputs = tuple(self._streams.outputs.values())
         pumps = (*outputs, self._streams.input, self._to_launcher)
-        poller = select.poll()
-        for fd, mask in self._interests(pumps).items():
-            poller.register(fd, mask)
         patience_s = self._pulse.patience_s if timeout_s is None else timeout_s
-        ready = dict(poller.poll(None if patience_s is None else patience_s * 1000.0))
+        ready = wait_for(self._interests(pumps), patience_s)
         if self._pulse.fd in ready or (timeout_s is None and not ready):
             self._pulse.strike()
         if self._deaths in ready:
@@ -178,10 +176,7 @@ class _Pid1:
         if self._pulse.fd is not None:
             masks[self._pulse.fd] = select.POLLIN
         for pump in pumps:
-            if pump.wants_input and pump.source is not None:
-                masks[pump.source] = masks.get(pump.source, 0) | select.POLLIN
-            if pump.wants_room and pump.sink is not None:
-                masks[pump.sink] = masks.get(pump.sink, 0) | select.POLLOUT
+            pump.add_interests(masks)
         return masks
 
     def _hear(self) -> None:

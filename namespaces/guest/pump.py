@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import errno
 import os
+import select
+from collections.abc import Mapping
 
-__all__ = ["Pump"]
+__all__ = ["Pump", "wait_for"]
 
 READ_BYTES = 65536
 HELD_BYTES = 65536
@@ -56,6 +58,13 @@ class Pump:
         """Whether the source has ended and all it gave has been written."""
         return self.source is None and not self.pending
 
+    def add_interests(self, masks: dict[int, int]) -> None:
+        """Add what it waits for to what is polled for, by descriptor: one may be a source and a sink at once."""
+        if self.wants_input and self.source is not None:
+            masks[self.source] = masks.get(self.source, 0) | select.POLLIN
+        if self.wants_room and self.sink is not None:
+            masks[self.sink] = masks.get(self.sink, 0) | select.POLLOUT
+
     def fill(self) -> int:
         """Read once; return how many bytes came. At its end the source is forgotten, not closed."""
         if self.source is None:
@@ -90,3 +99,16 @@ class Pump:
             return False
         del self.pending[:written]
         return True
+
+
+def wait_for(masks: Mapping[int, int], patience_s: float | None) -> dict[int, int]:
+    """Return what descriptors are ready for, waiting until one is.
+
+    Args:
+        masks: What to poll for, by descriptor.
+        patience_s: How long to wait at most; None for ever.
+    """
+    poller = select.poll()
+    for fd, mask in masks.items():
+        poller.register(fd, mask)
+    return dict(poller.poll(None if patience_s is None else patience_s * 1000.0))

@@ -26,7 +26,7 @@ from netlab.namespaces.guest.frames import FrameKind
 from netlab.namespaces.guest.job import TERMINAL
 from netlab.namespaces.guest.kernel_log import KernelLog
 from netlab.namespaces.guest.kernel_plan import EventReader
-from netlab.namespaces.guest.pump import Pump
+from netlab.namespaces.guest.pump import Pump, wait_for
 from netlab.namespaces.guest.streams import StreamKinds, in_background, window_size
 from netlab.namespaces.guest.watchdog import Verdict, Watchdog
 
@@ -77,6 +77,7 @@ class GuestSession:
         self.wait_status: int | None = None
         self.trouble: tuple[str, str] | None = None
         self.remark = ""
+        self.signals: list[int] = []
         self.ready = False
         self._supervisor = supervisor
         self._supervisor_pid_fd = supervisor_pid_fd
@@ -129,11 +130,7 @@ class GuestSession:
 
     def _turn(self) -> None:
         """Carry what can be carried now, or wait until something can."""
-        masks = self._interests()
-        poller = select.poll()
-        for fd, mask in masks.items():
-            poller.register(fd, mask)
-        ready = dict(poller.poll(self._patience_ms()))
+        ready = wait_for(self._interests(), self._patience_s())
         if not self._cut:
             # Whoever reads what the guest prints may keep it waiting.
             self._obey(self._watchdog.look(held_up=any(pump.pending for pump in self._outputs.values())))
@@ -185,20 +182,17 @@ class GuestSession:
         if self._stdin is not None and self._may_send_input and not self._in_background():
             masks[self._stdin] = select.POLLIN
         for pump in self._outputs.values():
-            if pump.wants_input and pump.source is not None:
-                masks[pump.source] = select.POLLIN
-            if pump.wants_room and pump.sink is not None:
-                masks[pump.sink] = masks.get(pump.sink, 0) | select.POLLOUT
+            pump.add_interests(masks)
         return masks
 
-    def _patience_ms(self) -> float | None:
+    def _patience_s(self) -> float | None:
         waits_s = []
         due_s = None if self._cut else self._watchdog.patience_s()
         if due_s is not None:
             waits_s.append(due_s)
         if self._supervisor.fileno() < 0 or (self._may_send_input and self._in_background()):
             waits_s.append(BACKGROUND_POLL_S)
-        return min(*waits_s, LONGEST_POLL_S) * 1000.0 if waits_s else None
+        return min(*waits_s, LONGEST_POLL_S) if waits_s else None
 
     def _in_background(self) -> bool:
         return self._stdin_is_terminal and in_background(self._stdin)
@@ -207,6 +201,7 @@ class GuestSession:
         if number == signal.SIGWINCH:
             self._send(FrameKind.WINDOW, frames.encode_window(*window_size((*self._window_of, self._stdin))))
             return
+        self.signals.append(number)
         now = time.monotonic()
         again = self._last_signal[0] == number and now - self._last_signal[1] < AGAIN_KILLS_S
         self._last_signal = (number, now)

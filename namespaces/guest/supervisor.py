@@ -32,8 +32,9 @@ from pathlib import Path
 
 from netlab.errors import GuestError, NetlabError
 from netlab.namespaces import syscalls
-from netlab.namespaces.guest import confinement
+from netlab.namespaces.guest import confinement, kernel_calls
 from netlab.namespaces.guest.descriptor_limit import allow_descriptors
+from netlab.namespaces.guest.kernel_descriptors import number_descriptors
 from netlab.namespaces.guest.kernel_plan import KernelPlan, encode_event
 from netlab.namespaces.guest.spool import SPOOL_NAME, spool_input
 
@@ -173,11 +174,12 @@ class _Warden:
         os.dup2(nothing_fd, 0)
         os.dup2(self._plan.log_fd, 1)
         os.dup2(self._plan.log_fd, 2)
-        for fd in self._plan.descriptors:
-            os.set_inheritable(fd, True)
+        number_descriptors(self._plan.descriptors, self._plan.job_folder)
         os.chdir(self._plan.folder)
         if self._plan.confine:
             confinement.drop_capabilities()
+        if not self._plan.chance:
+            kernel_calls.refuse_random_numbers()
         os.execve(self._plan.argv[0], self._plan.argv, self._plan.env)
 
 

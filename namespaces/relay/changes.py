@@ -14,8 +14,7 @@ from netlab.errors import LabError
 from netlab.namespaces.impairer import Change, Refusals
 from netlab.namespaces.relay.direction import RelayDirection
 from netlab.namespaces.relay.process import RelayProcess
-from netlab.namespaces.relay.requests import Change as RelayChange
-from netlab.namespaces.relay.requests import Put
+from netlab.namespaces.relay.requests import Put, PutStates
 from netlab.namespaces.staged_changes import change_staged
 
 __all__ = ["change_relayed"]
@@ -33,9 +32,9 @@ def change_relayed(relay: RelayProcess, changes: Sequence[Change]) -> Refusals:
     directions = [_relayed(change) for change in changes]
 
     def send(puts: list[Put]) -> Refusals:
-        problems = relay.ask(RelayChange(tuple(puts))).problems
-        pairs = zip(directions, problems, strict=True)
-        return [direction.refusal(problem) if problem else None for direction, problem in pairs]
+        refusals = relay.ask(PutStates(tuple(puts)), "change directions together").refusals
+        pairs = zip(directions, refusals, strict=True)
+        return [direction.error(refusal) if refusal is not None else None for direction, refusal in pairs]
 
     return change_staged(directions, [change.state for change in changes], send)
 

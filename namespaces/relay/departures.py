@@ -2,7 +2,7 @@
 
 ::
 
-    Lane.take --push--> heap by (leave_ns, arrival) --send_due--> Lane.deliver
+    Lane, MediumQueue --push--> heap by (leave_ns, arrival) --send_due--> Receiver.deliver
 
 Bounded: beyond ``MAX_HELD_BYTES`` nothing is taken in.
 """
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterator
 from typing import Protocol
 
-from netlab.namespaces.relay.packet_sink import Noted
+from netlab.namespaces.relay.packet import Packet
+from netlab.traces.model.fate import Copy
 
 __all__ = ["MAX_HELD_BYTES", "Departures", "Receiver"]
 
@@ -27,11 +27,15 @@ _PLACE_BYTES = 256
 _SENT_AT_ONCE = 32
 
 
-class Receiver(Noted, Protocol):
-    """The far side of a lane."""
+class Receiver(Protocol):
+    """Where frames go when their time has come."""
 
-    def deliver(self, frame: bytes, leave_ns: int, sent_ns: int, label: str) -> None:
+    def deliver(self, frame: bytes, packet: Packet, copy: Copy) -> None:
         """Hand one frame over, now."""
+        ...
+
+    def forget(self) -> None:
+        """Take note that a frame on its way there was dropped."""
         ...
 
 
@@ -39,23 +43,22 @@ class Departures:
     """Frames and when each leaves, on the monotonic clock."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Receiver, bytes, int, str]] = []
+        self._heap: list[tuple[int, int, Receiver, bytes, Packet, Copy]] = []
         self._arrivals = 0
         self.held_bytes = 0
 
-    def push(self, leave_ns: int, receiver: Receiver, frame: bytes, sent_ns: int, label: str) -> None:
+    def push(self, receiver: Receiver, frame: bytes, packet: Packet, copy: Copy) -> None:
         """Hold a frame until it is to leave; of two that leave at one moment the first pushed goes first.
 
         Args:
-            leave_ns: When it leaves.
             receiver: Who delivers it then.
             frame: The frame.
-            sent_ns: When it was read.
-            label: What the packet log calls its fate.
+            packet: What it is a copy of.
+            copy: Which copy; says when it leaves.
         """
         self._arrivals += 1
         self.held_bytes += len(frame) + _PLACE_BYTES
-        heapq.heappush(self._heap, (leave_ns, self._arrivals, receiver, frame, sent_ns, label))
+        heapq.heappush(self._heap, (copy.leave_ns, self._arrivals, receiver, frame, packet, copy))
 
     @property
     def is_full(self) -> bool:
@@ -73,18 +76,20 @@ class Departures:
         for _ in range(_SENT_AT_ONCE):
             if not heap or heap[0][0] > now_ns:
                 return
-            leave_ns, _, receiver, frame, sent_ns, label = heapq.heappop(heap)
+            _, _, receiver, frame, packet, copy = heapq.heappop(heap)
             self.held_bytes -= len(frame) + _PLACE_BYTES
-            receiver.deliver(frame, leave_ns, sent_ns, label)
+            receiver.deliver(frame, packet, copy)
             now_ns = time.monotonic_ns()
 
-    def held(self) -> Iterator[tuple[Receiver, int, int]]:
-        """Yield each frame's receiver, when it was read and its length."""
-        for _, _, receiver, frame, sent_ns, _ in self._heap:
-            yield receiver, sent_ns, len(frame)
+    def packets(self) -> list[Packet]:
+        """Return the packets of which a copy is held, each once."""
+        return list({id(packet): packet for _, _, _, _, packet, _ in self._heap}.values())
 
     def forget(self, receivers: set[Receiver]) -> None:
         """Drop every frame on its way to one of these."""
+        for entry in self._heap:
+            if entry[2] in receivers:
+                entry[2].forget()
         self._heap = [entry for entry in self._heap if entry[2] not in receivers]
         heapq.heapify(self._heap)
         self.held_bytes = sum(len(entry[3]) + _PLACE_BYTES for entry in self._heap)

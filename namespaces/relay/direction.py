@@ -2,8 +2,8 @@
 
 ::
 
-    apply(state)       Change -> relay's LinkModel -> Read -> compare -> ok | error naming fields
-    apply_fast(state)  Change -> taken
+    apply(state)       PutStates -> relay's LinkModel -> Read -> compare -> ok | error naming fields
+    apply_fast(state)  PutStates -> taken
 
 The model is as sticky as the kernel: it keeps a table unless another is sent. So what is sent is what
 ``NetemQdisc`` would send, and both engines draw the same.
@@ -11,12 +11,11 @@ The model is as sticky as the kernel: it keeps a table unless another is sent. S
 
 from __future__ import annotations
 
-from netlab.errors import KernelError
+from netlab.errors import KernelError, ProfileError
 from netlab.namespaces.held_state import HeldState, unproven
-from netlab.namespaces.relay.lane_counts import LaneCounts
-from netlab.namespaces.relay.plain_state import from_plain, to_plain
 from netlab.namespaces.relay.process import RelayProcess
-from netlab.namespaces.relay.requests import Change, Count, Place, Put, Read
+from netlab.namespaces.relay.refusal import Refusal
+from netlab.namespaces.relay.requests import Count, LaneCounts, Place, Put, PutStates, Read, from_plain, to_plain
 from netlab.traces.model.link_model import check_modelled
 from netlab.traces.qdisc_state import QdiscState
 
@@ -67,13 +66,14 @@ class RelayDirection:
             LabError: The relay is dead.
         """
         check_modelled(state)
-        problem = "interrupted"
+        accepted = False
         try:
-            problem = self.relay.ask(Change((self.stage(state),))).problems[0]
+            (refusal,) = self.relay.ask(PutStates((self.stage(state),)), f"change {self._where}").refusals
+            accepted = refusal is None
         finally:
-            self.settle(not problem)
-        if problem:
-            raise self.refusal(problem)
+            self.settle(accepted)
+        if refusal is not None:
+            raise self.error(refusal)
 
     def stage(self, state: QdiscState) -> Put:
         """Return what puts it in this state, to be sent alone or with others; ``settle`` follows."""
@@ -86,9 +86,9 @@ class RelayDirection:
         """Take note of what has become of the staged change; nothing where nothing was staged."""
         self._held.settle(accepted)
 
-    def refusal(self, problem: str) -> KernelError:
+    def error(self, refusal: Refusal) -> KernelError | ProfileError:
         """Return the error for what the relay said of a change."""
-        return KernelError(f"change {self._where}", 0, problem)
+        return refusal.error(f"change {self._where}")
 
     def read(self) -> QdiscState:
         """Return the state the relay's model is in now; tables are not shown.
@@ -97,9 +97,9 @@ class RelayDirection:
             KernelError: The link is gone.
             LabError: The relay is dead.
         """
-        state = self.relay.ask(Read(self._place)).state
+        state = self.relay.ask(Read(self._place), f"read {self._where}").state
         if state is None:
-            raise KernelError(f"read {self._where}", 0, "it has no impairment yet")
+            raise KernelError(f"read {self._where}", 0, "it has no impairment yet", "apply a state first")
         return from_plain(state)
 
     def verify(self) -> bool:
@@ -118,7 +118,8 @@ class RelayDirection:
         if differences is None:
             return False
         if differences:
-            raise KernelError(f"put {self._where} in the state asked for", 0, "; ".join(differences))
+            hint = "did someone else change it? apply the state again"
+            raise KernelError(f"put {self._where} in the state asked for", 0, "; ".join(differences), hint)
         return True
 
     def counters(self) -> LaneCounts:
@@ -128,5 +129,5 @@ class RelayDirection:
             KernelError: The link is gone.
             LabError: The relay is dead.
         """
-        counts = self.relay.ask(Count(self._place)).counts
+        counts = self.relay.ask(Count(self._place), f"count the packets of {self._where}").counts
         return counts if counts is not None else LaneCounts()

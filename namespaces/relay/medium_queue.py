@@ -9,62 +9,86 @@
 
 from __future__ import annotations
 
-import os
+import time
+from typing import Protocol
 
-from netlab.namespaces.relay.departures import Departures, Receiver
-from netlab.traces.model.link_model import LinkModel
-from netlab.traces.qdisc_state import QdiscState
+from netlab.namespaces.relay.departures import Departures
+from netlab.namespaces.relay.model_place import ModelPlace
+from netlab.namespaces.relay.packet import Packet
+from netlab.traces.model.fate import Copy
 
-__all__ = ["MediumQueue", "make_model"]
-
-
-def make_model(state: QdiscState) -> LinkModel:
-    """Return a model in a state; what no seed decides differs from run to run, as in the kernel.
-
-    Raises:
-        ProfileError: The model cannot do this.
-    """
-    unseeded = int.from_bytes(os.urandom(8), "little")
-    return LinkModel(state, unseeded_seed=unseeded, unseeded_last=unseeded & 0xFFFFFFFF)
+__all__ = ["Admitting", "MediumQueue", "WayOut"]
 
 
-class MediumQueue:
+class Admitting(Protocol):
+    """A lane behind the medium."""
+
+    def admit(self, frame: bytes, now_ns: int, packet: Packet) -> None:
+        """Let the lane's own model decide over one copy."""
+        ...
+
+
+class MediumQueue(ModelPlace):
     """What links of one medium have in common.
 
     Args:
-        state: Its first state.
         departures: Holds the frames in it.
     """
 
-    def __init__(self, state: QdiscState, departures: Departures) -> None:
-        self._model = make_model(state)
+    def __init__(self, departures: Departures) -> None:
+        super().__init__()
         self._departures = departures
 
-    @property
-    def state(self) -> QdiscState:
-        """The state of its model."""
-        return self._model.state
+    def way_to(self, lane: Admitting) -> WayOut:
+        """Return who gets a lane's frames when their turn has come."""
+        return WayOut(self, lane)
 
-    def put(self, state: QdiscState) -> None:
-        """Change it; frames in it stay in it.
-
-        Raises:
-            ProfileError: The model cannot do this.
-        """
-        self._model.apply(state)
-
-    def enter(self, frame: bytes, now_ns: int, way_out: Receiver) -> int:
+    def enter(self, frame: bytes, now_ns: int, packet: Packet, way_out: WayOut) -> bool:
         """Let a frame wait for its turn.
 
         Args:
             frame: The frame.
             now_ns: Now.
-            way_out: Who gets it when its turn has come.
+            packet: What it is a copy of.
+            way_out: Where it goes when its turn has come.
 
         Returns:
-            Copies that are waiting: 0 for a frame that found no room.
+            Whether it found room.
         """
-        copies = self._model.enqueue(now_ns, len(frame)).copies
-        for copy in copies:
-            self._departures.push(copy.leave_ns, way_out, frame, now_ns, "")
-        return len(copies)
+        counts = self.counts
+        counts.received += 1
+        if self.model is None:
+            way_out.pass_at_once(frame, now_ns, packet)
+            return True
+        fate = self.model.enqueue(now_ns, len(frame))
+        counts.over_limit += fate.over_limit
+        counts.lost += fate.lost
+        counts.held += len(fate.copies)
+        packet.split(len(fate.copies))
+        for copy in fate.copies:
+            self._departures.push(way_out, frame, packet, copy)
+        return bool(fate.copies)
+
+
+class WayOut:
+    """Where the frames of one lane leave a medium."""
+
+    def __init__(self, medium: MediumQueue, lane: Admitting) -> None:
+        self._counts = medium.counts
+        self._lane = lane
+
+    def deliver(self, frame: bytes, packet: Packet, copy: Copy) -> None:
+        """Let the lane's own model decide, from now on."""
+        now_ns = time.monotonic_ns()
+        self._counts.held -= 1
+        self._counts.count_delivered((now_ns - copy.leave_ns) / 1e9)
+        self._lane.admit(frame, now_ns, packet)
+
+    def forget(self) -> None:
+        """Count no longer a frame that was dropped on its way."""
+        self._counts.held -= 1
+
+    def pass_at_once(self, frame: bytes, now_ns: int, packet: Packet) -> None:
+        """Let a frame pass that the medium does not hold."""
+        self._counts.count_delivered(0.0)
+        self._lane.admit(frame, now_ns, packet)

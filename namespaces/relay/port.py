@@ -1,14 +1,13 @@
-"""Port: where frames come from and go to. A TAP here; a real interface in ``raw_port``."""
+"""Port: where frames come from and go to: a TAP (``tap``) or a real interface (``raw_port``)."""
 
 from __future__ import annotations
 
-import os
 from typing import Protocol
 
-__all__ = ["Port", "TapPort"]
+__all__ = ["HEADER_BYTES", "Port"]
 
-# Ethernet header and one 802.1Q tag.
 HEADER_BYTES = 18
+"""Ethernet header and one 802.1Q tag."""
 
 
 class Port(Protocol):
@@ -38,34 +37,3 @@ class Port(Protocol):
     def close(self) -> None:
         """Let go of the interface."""
         ...
-
-
-class TapPort:
-    """A TAP: what its host sends is read here, what is written here its host receives.
-
-    Args:
-        fd: Of the TAP, not blocking; ours to close.
-        frame_bytes: The longest frame the host sends.
-    """
-
-    def __init__(self, fd: int, frame_bytes: int) -> None:
-        self._fd = fd
-        self._frame_bytes = frame_bytes
-
-    def fileno(self) -> int:
-        """Return the TAP's descriptor."""
-        return self._fd
-
-    def read(self) -> bytes:
-        """Return the next frame that the host has sent."""
-        return os.read(self._fd, self._frame_bytes)
-
-    def write(self, frame: bytes) -> None:
-        """Let the host receive a frame."""
-        os.write(self._fd, frame)
-
-    def close(self) -> None:
-        """Close the TAP; without its namespace to keep it, its interface vanishes."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)

@@ -24,8 +24,9 @@ from typing import Self
 
 import msgspec
 
-from netlab.errors import KernelError, LabError
-from netlab.namespaces.relay.frame import FrameReader, RelayFrameError, send_frame
+from netlab.errors import LabError
+from netlab.namespaces.netlink_ack import refusal
+from netlab.namespaces.relay.message_stream import MessageError, MessageReader, send_message
 from netlab.namespaces.relay.requests import Asked, Go, Reply, Request
 
 __all__ = ["RelayProcess"]
@@ -34,6 +35,7 @@ _READY_TIMEOUT_S = 30.0
 _REPLY_TIMEOUT_S = 30.0
 _END_TIMEOUT_S = 10.0
 _KEPT_BYTES = 1 << 16
+_NEW_LAB_HINT = "its links are gone with it: open a new lab"
 _LAST_LINES = 10
 _BOOT = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path.append(sys.argv[1]); "
@@ -44,18 +46,27 @@ _BOOT = (
 class RelayProcess:
     """A relay process and the socket to ask it by. Threads may share it: they take turns.
 
+    Args:
+        label: What messages call it.
+
     Attributes:
         label: What messages call it.
         priority: ``fifo``, ``nice`` or ``ordinary``: its place among processes.
         pid: Its process id; 0 before it is started.
+
+    Raises:
+        KernelError: No file descriptors are left.
     """
 
     def __init__(self, label: str) -> None:
         self.label = label
         self.priority = ""
         self.pid = 0
-        self._socket, self._far_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._reader = FrameReader(self._socket)
+        try:
+            self._socket, self._far_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        except OSError as error:
+            raise refusal(f"make a socket for {label}", error.errno or 0) from error
+        self._reader = MessageReader(self._socket)
         self._lock = threading.Lock()
         self._asked = 0
         self._words = b""
@@ -71,6 +82,7 @@ class RelayProcess:
         """Start a relay process and return once it listens.
 
         Raises:
+            KernelError: The kernel starts no process.
             LabError: It does not come up; quotes its last words.
         """
         relay = cls(label)
@@ -79,7 +91,7 @@ class RelayProcess:
             relay._socket.settimeout(_READY_TIMEOUT_S)
             relay.priority = relay._receive().priority
             relay._socket.settimeout(_REPLY_TIMEOUT_S)
-            relay.ask(Go())
+            relay.ask(Go(), f"begin {label}")
         except BaseException:
             relay.close()
             raise
@@ -90,31 +102,27 @@ class RelayProcess:
         """Whether it has ended, asked to or not."""
         return self._ended.is_set()
 
-    def ask(self, request: Request, descriptors: Sequence[int] = ()) -> Reply:
+    def ask(self, request: Request, attempt: str, descriptors: Sequence[int] = ()) -> Reply:
         """Have it do something and return its reply.
 
         Args:
             request: What to do.
+            attempt: What it is for, in a phrase that follows "cannot".
             descriptors: Duplicated into the relay.
 
         Raises:
+            ProfileError: It refuses: its model cannot do this.
             KernelError: It refuses; its words say why.
-            LabError: It is dead.
+            LabError: It is dead, or does not answer and was ended.
         """
         with self._lock:
             self._asked += 1
-            body = msgspec.msgpack.encode(Asked(self._asked, request))
-            try:
-                send_frame(self._socket, body, descriptors)
-            except RelayFrameError as error:
-                raise LabError(f"a change for {self.label} is too long: {error}") from error
-            except OSError as error:
-                raise self._obituary() from error
+            self._send(msgspec.msgpack.encode(Asked(self._asked, request)), descriptors)
             reply = self._receive()
             while reply.number != self._asked:  # of a question that was interrupted
                 reply = self._receive()
-        if reply.problem:
-            raise KernelError(f"have {self.label} do what was asked", 0, reply.problem)
+        if reply.refusal is not None:
+            raise reply.refusal.error(attempt)
         return reply
 
     def check(self) -> None:
@@ -123,16 +131,17 @@ class RelayProcess:
         Raises:
             LabError: It has died: exit code and last lines.
         """
-        if self._ended.is_set() and not self._closing:
+        if self._has_died:
             raise self._obituary()
 
     def close(self) -> None:
         """End it and wait for its end.
 
         Raises:
-            LabError: Not even SIGKILL ended it.
-            BaseException: What kept it from being started.
+            LabError: It died before we ended it, or not even SIGKILL ends it.
+            BaseException: What kept it from being started: KernelError, where the kernel did.
         """
+        death = self._obituary() if self._has_died else None
         self._closing = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # for forked copies of us, too, which hold it open
@@ -146,21 +155,45 @@ class RelayProcess:
         surprise, self._surprise = self._surprise, None
         if surprise is not None:
             raise surprise
+        if death is not None:
+            raise death
+
+    @property
+    def _has_died(self) -> bool:
+        """Whether it was started and has ended though nobody has asked it to."""
+        return self._process is not None and self._ended.is_set() and not self._closing
+
+    def _send(self, body: bytes, descriptors: Sequence[int]) -> None:
+        try:
+            send_message(self._socket, body, descriptors)
+        except MessageError as error:
+            hint = "change fewer links together, or make fewer at once"
+            raise LabError(f"what {self.label} is asked is too long: {error}", hint=hint) from error
+        except TimeoutError as error:
+            raise self._silence() from error
+        except OSError as error:
+            raise self._obituary() from error
 
     def _receive(self) -> Reply:
         """Wait for the next reply."""
         try:
-            while (frame := self._reader.next_frame()) is None:
+            while (message := self._reader.next_message()) is None:
                 if not self._reader.receive():
                     raise self._obituary()
-            return msgspec.msgpack.decode(frame, type=Reply)
+            return msgspec.msgpack.decode(message.body, type=Reply)
         except TimeoutError as error:
-            self._kill()
-            raise LabError(f"{self.label} (process {self.pid}) did not answer and was ended") from error
+            raise self._silence() from error
         except OSError as error:
             raise self._obituary() from error
-        except (RelayFrameError, msgspec.MsgspecError) as error:
-            raise LabError(f"{self.label} speaks nonsense: {error}") from error
+        except (MessageError, msgspec.MsgspecError) as error:
+            hint = f"this is a bug of netlab, please report it; {_NEW_LAB_HINT}"
+            raise LabError(f"{self.label} speaks nonsense: {error}", hint=hint) from error
+
+    def _silence(self) -> LabError:
+        """End what neither listens nor answers, and return the error for it."""
+        self._kill()
+        hint = f"is this machine overloaded, or was the process stopped? {_NEW_LAB_HINT}"
+        return LabError(f"{self.label} (process {self.pid}) did not answer and was ended", hint=hint)
 
     def _kill(self) -> None:
         """End it by force, unless it has ended."""
@@ -169,11 +202,10 @@ class RelayProcess:
 
     def _obituary(self) -> LabError:
         if self._closing:
-            return LabError(f"{self.label} is closed")
+            return LabError(f"{self.label} is closed", hint="open a new lab")
         self._ended.wait(_END_TIMEOUT_S)
         words = "\n".join(self._words.decode("utf-8", "replace").splitlines()[-_LAST_LINES:])
-        hint = "its links are gone with it: open a new lab"
-        return LabError(f"{self.label} died", self._exit_code, words, hint)
+        return LabError(f"{self.label} died", self._exit_code, words, _NEW_LAB_HINT)
 
     # What follows runs in the relay's thread alone.
 
@@ -194,14 +226,18 @@ class RelayProcess:
 
         folder = str(Path(netlab.__file__).resolve().parent.parent)
         far_fd = self._far_socket.fileno()
-        return subprocess.Popen(
-            [sys.executable, "-P", "-c", _BOOT, folder, str(far_fd)],
-            pass_fds=[far_fd],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C at the terminal is for the lab, which ends it in order
-        )
+        words = [sys.executable, "-P", "-c", _BOOT, folder, str(far_fd)]
+        try:
+            return subprocess.Popen(
+                words,
+                pass_fds=[far_fd],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # a Ctrl-C at the terminal is for the lab, which ends it in order
+            )
+        except OSError as error:
+            raise refusal(f"start {self.label}", error.errno or 0) from error
 
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
         """Keep its last words until it closes stderr, then collect it."""
@@ -215,4 +251,5 @@ class RelayProcess:
                 return
             except subprocess.TimeoutExpired:
                 process.kill()
-        self._surprise = LabError(f"{self.label} (process {process.pid}) does not end even by SIGKILL")
+        hint = "it hangs in the kernel: see `dmesg`, restart the machine"
+        self._surprise = LabError(f"{self.label} (process {process.pid}) does not end even by SIGKILL", hint=hint)

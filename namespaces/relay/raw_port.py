@@ -42,6 +42,13 @@ _TAG_AT = 12
 _DEFAULT_TAG_KIND = 0x8100
 _KIND_IN_ADDRESS = 2
 
+_HINTS = {
+    errno.ENETDOWN: "ip link set {name} up",
+    errno.ENODEV: "no interface is called so here: `ip link` lists those that are",
+    errno.EINVAL: "only Ethernet interfaces can be listened to: see the kind with `ip -d link show {name}`",
+    errno.EAFNOSUPPORT: "it takes a kernel with packet sockets (CONFIG_PACKET): modprobe af_packet",
+}
+
 
 def open_raw(name: str) -> socket.socket:
     """Return a socket that sees every frame that arrives at an interface of the calling thread's namespace.
@@ -52,11 +59,10 @@ def open_raw(name: str) -> socket.socket:
         PrivilegeError: The caller may not have one.
         KernelError: There is no such interface, or it is down.
     """
-    attempt = f"listen on {name}"
     try:
         raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, 0)
     except OSError as error:
-        raise refusal(attempt, error.errno or 0) from error
+        raise _refusal(name, error.errno or 0) from error
     try:
         raw.setsockopt(_SOL_PACKET, _AUXDATA, 1)
         raw.setsockopt(_SOL_PACKET, _VNET_HEADER, 1)
@@ -69,8 +75,7 @@ def open_raw(name: str) -> socket.socket:
         raw.bind((name, _ETH_P_ALL))
     except OSError as error:
         raw.close()
-        problem = refusal(attempt, error.errno or 0)
-        raise KernelError(attempt, problem.errno, hint=problem.hint or f"ip link set {name} up") from error
+        raise _refusal(name, error.errno or 0) from error
     return raw
 
 
@@ -144,10 +149,17 @@ def finish_checksum(frame: bytes, start: int, offset: int) -> bytes:
     if place + 2 > len(frame):
         return frame
     summed = frame[start:] + bytes((len(frame) - start) & 1)
-    # The ones' complement sum of 16-bit words is the remainder by 65535; 0 stands for "no checksum" in UDP.
-    total = int.from_bytes(summed, "big") % 0xFFFF
-    checksum = (~total & 0xFFFF) or 0xFFFF
+    # The ones' complement sum of 16-bit words is the remainder by 65535. That is never 65535 itself, so the
+    # checksum is never 0, which in UDP would stand for none.
+    checksum = 0xFFFF - int.from_bytes(summed, "big") % 0xFFFF
     return frame[:place] + checksum.to_bytes(2, "big") + frame[place + 2 :]
+
+
+def _refusal(name: str, number: int) -> KernelError:
+    """Return the error for a socket that cannot be had, of the class that the kernel's number means."""
+    error = refusal(f"listen on {name}", number)
+    hint = _HINTS.get(number, error.hint).format(name=name)
+    return type(error)(error.attempt, number, error.words, hint)
 
 
 def _with_tag(frame: bytes, auxiliary: bytes) -> bytes:

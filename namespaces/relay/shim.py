@@ -23,7 +23,7 @@ from netlab.namespaces.relay.direction import RelayDirection
 from netlab.namespaces.relay.port import HEADER_BYTES
 from netlab.namespaces.relay.process import RelayProcess
 from netlab.namespaces.relay.raw_port import open_raw
-from netlab.namespaces.relay.requests import AddLink, Join, Place, PortKind
+from netlab.namespaces.relay.requests import AddLinks, Join, LinkPlace, NewLink, PortKind, ReturnOffloads
 from netlab.namespaces.relay.shim_port import ShimPort, check_ports, default_route_interfaces
 from netlab.namespaces.relay.tap import configure_tap, open_tap
 from netlab.namespaces.rtnetlink import RouteSocket
@@ -80,7 +80,7 @@ class Shim:
             KernelError: An interface is gone.
             LabError: The relay is dead.
         """
-        self.relay.ask(Join(_NUMBER))
+        self.relay.ask(Join((_NUMBER,)), "let frames through the shim")
 
     def check(self) -> None:
         """Do nothing as long as frames can pass.
@@ -115,16 +115,15 @@ class Shim:
         self.mtu = _common_mtu(self.ports, interfaces)
         self.relay = RelayProcess.open("the relay of the shim")
         self._closers.callback(self.relay.close)
-        places = {one: Place(number=_NUMBER, side=one) for one in DIRECTIONS}
         self.directions: dict[Direction, RelayDirection] = {
-            one: RelayDirection(self.relay, place, f"{one} of the shim") for one, place in places.items()
+            one: RelayDirection(self.relay, LinkPlace(_NUMBER, one), f"{one} of the shim") for one in DIRECTIONS
         }
         with contextlib.ExitStack() as held:
             fds = [self._take(port, held.callback) for port in self.ports]
             first, second = (_kind(port) for port in self.ports)
             longest = self.mtu + HEADER_BYTES
-            link = AddLink(number=_NUMBER, name="shim", kinds=(first, second), frame_bytes=longest)
-            self.relay.ask(link, fds)
+            link = NewLink(number=_NUMBER, name="shim", kinds=(first, second), frame_bytes=longest)
+            self.relay.ask(AddLinks((link,)), "take over the ports of the shim", fds)
 
     def _take(self, port: ShimPort, later: Callable[..., object]) -> int:
         """Open a port; ``later`` closes our own descriptor of it."""
@@ -132,10 +131,11 @@ class Shim:
             fd = open_tap(port.name)
             later(os.close, fd)
             configure_tap(self._routes, port.name, self.mtu)
-            self._routes.set_up(self._routes.link_index(port.name))
             return fd
         before = read_offloads(self._routes, port.name)
         self._closers.callback(self._restore, port.name, before)
+        promise = ReturnOffloads(interface=port.name, **before._asdict())
+        self.relay.ask(promise, f"have the offloads of {port.name} given back at the end")
         switch_offloads_off(self._routes, port.name)
         raw = open_raw(port.name)
         later(raw.close)

@@ -2,10 +2,11 @@
 
 ::
 
-    thread in the namespace: open /dev/net/tun, TUNSETIFF --> descriptor, eth0 is there
-    any thread:              MAC, MTU by ioctl, queue by message, on a socket of the namespace
+    thread in the namespace: open /dev/net/tun, TUNSETIFF --> descriptor, eth0 is there, down
+    any thread:              MTU, MAC, queue, up: one message on a socket of the namespace
+    relay process:           TapPort: frames
 
-Source: ``include/uapi/linux/if_tun.h``, ``sockios.h``; netdevice(7).
+Source: ``include/uapi/linux/if_tun.h``.
 """
 
 from __future__ import annotations
@@ -18,10 +19,9 @@ from collections.abc import Callable
 
 from netlab.errors import FeatureMissing, KernelError, PrivilegeError
 from netlab.namespaces.netlink_ack import refusal
-from netlab.namespaces.netlink_message import LINK_FIELDS, build_request, number, text
-from netlab.namespaces.netlink_socket import NetlinkSocket
+from netlab.namespaces.rtnetlink import RouteSocket
 
-__all__ = ["TUN_DEVICE", "configure_tap", "leave_to_namespace", "open_tap", "require_tun"]
+__all__ = ["TUN_DEVICE", "TapPort", "configure_tap", "leave_to_namespace", "open_tap", "require_tun"]
 
 TUN_DEVICE = "/dev/net/tun"
 QUEUE_PACKETS = 4096
@@ -31,11 +31,8 @@ _TUNSETIFF, _TUNSETPERSIST, _TUNSETIFINDEX = 0x400454CA, 0x400454CB, 0x400454DA
 _IFF_TAP, _IFF_NO_PI, _IFF_TUN_EXCL = 0x2, 0x1000, 0x8000
 _TUN_REQUEST = struct.Struct("=16sH22x")
 
-_SIOCSIFMTU, _SIOCSIFHWADDR = 0x8922, 0x8924
-_SETLINK, _IFLA_IFNAME, _IFLA_TXQLEN = 19, 3, 13
-_NUMBER_REQUEST = struct.Struct("=16si20x")
-_ADDRESS_REQUEST = struct.Struct("=16sH6s16x")
-_ARPHRD_ETHER = 1
+_MAX_MTU_BYTES = 65521
+_MAX_NAME_BYTES = 15
 
 _NOT_THERE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
 
@@ -76,12 +73,14 @@ def open_tap(name: str, index: int = 0) -> int:
         fcntl.ioctl(fd, _TUNSETIFF, _TUN_REQUEST.pack(name.encode(), flags))
     except OSError as error:
         os.close(fd)
-        if error.errno in (errno.EBUSY, errno.EINVAL):
-            hint = "choose another name"
-            raise KernelError(
-                f"make the TAP {name}", error.errno, "an interface of this name is there", hint
-            ) from error
-        raise refusal(f"make the TAP {name}", error.errno or 0) from error
+        number, attempt = error.errno or 0, f"make the TAP {name}"
+        if number == errno.EBUSY:
+            words, hint = "an interface of this name or number is there", "choose another name"
+            raise KernelError(attempt, number, words, hint) from error
+        if number == errno.EINVAL:
+            hint = f"an interface has a name of 1 to {_MAX_NAME_BYTES} bytes without blanks, / and :"
+            raise KernelError(attempt, number, hint=hint) from error
+        raise refusal(attempt, number) from error
     return fd
 
 
@@ -99,11 +98,11 @@ def leave_to_namespace(fd: int) -> None:
         raise refusal("leave a TAP to its namespace", error.errno or 0) from error
 
 
-def configure_tap(socket: NetlinkSocket, name: str, mtu: int, mac: str = "") -> None:
-    """Give a TAP its MTU, its MAC address and room for bursts.
+def configure_tap(routes: RouteSocket, name: str, mtu: int, mac: str | None = None) -> None:
+    """Give a TAP its MTU, its MAC address and room for bursts, and bring it up; now or with a batch.
 
     Args:
-        socket: Any netlink socket in its namespace.
+        routes: A socket in its namespace.
         name: The interface.
         mtu: In bytes.
         mac: ``02:00:00:00:00:01``; the kernel's choice unless given.
@@ -111,25 +110,52 @@ def configure_tap(socket: NetlinkSocket, name: str, mtu: int, mac: str = "") -> 
     Raises:
         KernelError: The kernel refuses.
     """
-    encoded = name.encode()
-    requests = [
-        (_SIOCSIFMTU, _NUMBER_REQUEST.pack(encoded, mtu), f"an MTU of {mtu} for"),
-    ]
-    if mac:
-        address = bytes.fromhex(mac.replace(":", ""))
-        requests.append((_SIOCSIFHWADDR, _ADDRESS_REQUEST.pack(encoded, _ARPHRD_ETHER, address), f"{mac} for"))
-    # By message: the ioctl for it takes rights over the whole machine, which root of a user namespace lacks.
-    queue = (text(_IFLA_IFNAME, name), number(_IFLA_TXQLEN, QUEUE_PACKETS))
-    socket.request(
-        build_request(_SETLINK, 0, LINK_FIELDS.pack(0, 0, 0, 0, 0), *queue), f"set the queue of the TAP {name}"
-    )
-    for command, request, what in requests:
-        try:
-            fcntl.ioctl(socket.fileno(), command, request)
-        except OSError as error:
-            hint = "a TAP takes an MTU of at most 65521" if command == _SIOCSIFMTU else ""
-            problem = refusal(f"set {what} the TAP {name}", error.errno or 0)
-            raise KernelError(problem.attempt, problem.errno, hint=hint) if hint else problem from error
+    if mtu > _MAX_MTU_BYTES:  # the kernel's own refusal would not say which of the settings it means
+        hint = f"a TAP takes an MTU of at most {_MAX_MTU_BYTES}"
+        raise KernelError(f"set an MTU of {mtu} for the TAP {name}", errno.EINVAL, hint=hint)
+    routes.configure_link(name, mtu=mtu, mac=mac, queue_packets=QUEUE_PACKETS)
+
+
+class TapPort:
+    """A TAP: what its host sends is read here, what is written here its host receives.
+
+    Args:
+        fd: Of the TAP, not blocking; ours to close.
+        frame_bytes: The longest frame of the link.
+    """
+
+    def __init__(self, fd: int, frame_bytes: int) -> None:
+        self._fd = fd
+        self._frame_bytes = frame_bytes
+
+    def fileno(self) -> int:
+        """Return the TAP's descriptor."""
+        return self._fd
+
+    def read(self) -> bytes:
+        """Return the next frame that the host has sent, whole; empty for one that is longer than the link's.
+
+        Raises:
+            BlockingIOError: None has come.
+            OSError: The interface is gone.
+        """
+        # One byte more than fits: the kernel cuts a frame without a word, when the host has raised its MTU.
+        frame = os.read(self._fd, self._frame_bytes + 1)
+        return frame if len(frame) <= self._frame_bytes else b""
+
+    def write(self, frame: bytes) -> None:
+        """Let the host receive a frame.
+
+        Raises:
+            OSError: It is down or gone.
+        """
+        os.write(self._fd, frame)
+
+    def close(self) -> None:
+        """Close the TAP; without its namespace to keep it, its interface vanishes."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
 
 def _open_device(opener: Callable[[str, int], int]) -> int:

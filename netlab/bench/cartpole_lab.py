@@ -10,11 +10,13 @@ import sys
 import time
 from pathlib import Path
 
-from netlab.engine import lab_key
-from netlab.errors import LabError
+from netlab.envs.result import encode_result
+from netlab.host_files import refuse_host_databases
 from netlab.lab import Lab
-from netlab.namespaces.process import HostProcess
+from netlab.lab_key import lab_key
 from netlab.run_folder import run_folder
+from netlab.service_run import ServicePlan, Stage, run_services
+from netlab.start_gate import StartGate
 from netlab.traces.horizon import horizon_ticks
 from netlab.traces.presets import parse_preset
 
@@ -23,9 +25,6 @@ __all__ = ["RESULT_NAME", "TICKS_NAME", "run_lab"]
 RESULT_NAME, TICKS_NAME = "result.json", "ticks.jsonl"
 RATE_HZ = 50.0
 SEED = 1
-_PORT = 7447
-_BUDGET_S = 3600.0
-_POLL_S = 0.1
 
 
 def run_lab(folder: Path, network: str, episodes: int) -> None:
@@ -34,49 +33,28 @@ def run_lab(folder: Path, network: str, episodes: int) -> None:
     with run_folder("virtual-time") as private, Lab("virtual-time", seed=SEED) as lab:
         key_file = private / "lab.key"
         lab_key().write(key_file)
-        edge, agent = lab.add_host("edge"), lab.add_host("agent")
-        lab.add_link(edge, agent, pair)
-        address = f"{agent.address}:{_PORT}"
-        serving = agent.start(
-            _netlab("agent", "serve", "--bind", address, "--key-file", key_file, "--policy", "linear-predict")
+        stage = Stage(lab, lab.add_host("edge"), lab.add_host("agent"), private)
+        lab.add_link(stage.edge, stage.agent, pair)
+        plan = ServicePlan(
+            label=lab.name,
+            key_file=key_file,
+            rate_hz=RATE_HZ,
+            policy="linear-predict",
+            actuator="scheduled",
+            horizon_ticks=horizon_ticks(pair, 1.0 / RATE_HZ),
+            episodes=episodes,
+            seed=SEED,
+            tick_log=str(folder / TICKS_NAME),
         )
-        progress, gate = private / "progress", private / "gate"
-        running = edge.start(
-            _netlab(
-                "env", "run", "--agent", address, "--key-file", key_file,
-                "--actuator", "scheduled", "--horizon", horizon_ticks(pair, 1.0 / RATE_HZ),
-                "--rate", RATE_HZ, "--episodes", episodes, "--seed", SEED, "--wait", "60s",
-                "--progress-file", progress, "--start-when", gate,
-                "--output", folder / RESULT_NAME, "--tick-log", folder / TICKS_NAME,
-            )
-        )  # fmt: skip
-        _wait_for(progress, (serving, running))
-        gate.touch()
+        played = run_services(stage, plan, StartGate(private / "start", 1), before_start=_print_clock)
         _print_clock()
-        running.wait(_BUDGET_S)
-        _print_clock()
-        running.check()
-        serving.check()
-
-
-def _wait_for(progress: Path, services: tuple[HostProcess, ...]) -> None:
-    """Wait until the environment says that it and its agent are ready."""
-    for _ in range(round(_BUDGET_S / _POLL_S)):
-        for service in services:
-            service.check()
-        if progress.exists() and progress.stat().st_size:
-            return
-        time.sleep(_POLL_S)
-    raise LabError("the services of the virtual-time lab do not become ready")
+        (folder / RESULT_NAME).write_bytes(encode_result(played.run))
 
 
 def _print_clock() -> None:
     print(f"{time.monotonic():.9f}", flush=True)
 
 
-def _netlab(*words: object) -> list[str]:
-    return [sys.executable, "-P", "-m", "netlab", *(str(word) for word in words)]
-
-
 if __name__ == "__main__":
+    refuse_host_databases()
     run_lab(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

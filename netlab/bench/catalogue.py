@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from netlab.bench.figure import Figure
+from netlab.clock_name import VIRTUAL, clock_name
 from netlab.errors import SpecError
+from netlab.machine import engine_name
 
 __all__ = ["CATALOGUE", "Entry", "measure", "not_measured", "require_virtual_time"]
 
@@ -21,6 +23,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     Attributes:
         about: What it compares, in a line.
         where: ``module:function`` within ``netlab.bench``; the function takes ``say`` and returns a Figure.
+        wiring: Name of what carries the packets that it counts, or of what else it is about.
         needs_netem: True when it must run on a kernel with netem (the guest's where the host has none).
         virtual_time: True when it may be measured in virtual time: what a link delivers, how a policy does. Not
             so what netlab itself takes: there computing is free, and a speed would be a fiction.
@@ -29,6 +32,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     about: str
     where: str
+    wiring: str = "host"
     needs_netem: bool = False
     virtual_time: bool = False
     starts_guests: bool = False
@@ -47,6 +51,7 @@ CATALOGUE: dict[str, Entry] = {
     "lab-1000": Entry(
         about="a star of 1,001 hosts up and down, and a link of it against one of a star of 10",
         where="lab_scale:lab_1000",
+        needs_netem=True,
     ),
     "rtt-vs-socket": Entry(
         about="observation -> action round trip against a bare socket ping-pong",
@@ -55,14 +60,17 @@ CATALOGUE: dict[str, Entry] = {
     "loop-50": Entry(about="ticks over 2 ms late at 50 Hz, parallel labs", where="loops:loop_50"),
     "loop-500": Entry(about="ticks over 2 ms late at 500 Hz", where="loops:loop_500"),
     "relay-error": Entry(
-        about="a relay's delays and losses against what its model asked for", where="relay_error:relay_error"
+        about="a relay's delays and losses against what its model asked for", where="relay_error:relay_error",
+        wiring="relay",
     ),
     "model-speed": Entry(
-        about="LinkModel, wifi-normal: one link, and 1,000 links at once", where="model_speed:model_speed"
+        about="LinkModel, wifi-normal: one link, and 1,000 links at once", where="model_speed:model_speed",
+        wiring="model",
     ),
     "engines-agree": Entry(
         about="real netem in virtual time against LinkModel: fates and delays of 2,000 packets an impairment",
         where="engines_agree:engines_agree",
+        wiring="guest",
         virtual_time=True,
         starts_guests=True,
     ),
@@ -72,7 +80,7 @@ CATALOGUE: dict[str, Entry] = {
         needs_netem=True,
         virtual_time=True,
     ),
-    "guest-boot": Entry(about="netlab guest run -- true", where="commands:guest_boot"),
+    "guest-boot": Entry(about="netlab guest run -- true", where="commands:guest_boot", wiring="guest"),
     "help-time": Entry(about="netlab --help against python -c pass", where="commands:help_time"),
     "protocol": Entry(
         about="CartPole over wifi-degraded: newest observation, and scheduled with prediction",
@@ -83,6 +91,7 @@ CATALOGUE: dict[str, Entry] = {
     "virtual-time": Entry(
         about="a minute of CartPole in the guest with time travel: guest seconds a second, two runs compared",
         where="virtual_time:virtual_time",
+        wiring="guest",
         virtual_time=True,
         starts_guests=True,
     ),
@@ -110,7 +119,13 @@ def measure(name: str, say: Say) -> Figure:
     module, _, function = CATALOGUE[name].where.partition(":")
     figure = getattr(import_module(f"netlab.bench.{module}"), function)(say)
     assert isinstance(figure, Figure)
-    return figure
+    return structs.replace(figure, engine=engine_name(CATALOGUE[name].wiring), clock=_clock(name))
+
+
+def _clock(name: str) -> str:
+    """Return the clock of a figure: of one that starts guests in virtual time, theirs."""
+    entry = CATALOGUE[name]
+    return VIRTUAL if entry.starts_guests and entry.virtual_time else clock_name()
 
 
 def not_measured(name: str, why: str) -> Figure:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from netlab.bench.figure import Figure, spread_text
-from netlab.engine import guest_kernel
+from netlab.engine_choice import guest_kernel
 
 __all__ = ["guest_boot", "help_time"]
 

@@ -22,6 +22,8 @@ class Figure(Struct, frozen=True, kw_only=True):
         n: How many measurements it rests on.
         spread: How they were spread, in words.
         note: What else a reader must know.
+        engine: What it was measured on: ``host``, ``relay``, ``guest`` or ``model``.
+        clock: By which clock: ``real`` or ``virtual``.
     """
 
     name: str
@@ -32,6 +34,8 @@ class Figure(Struct, frozen=True, kw_only=True):
     n: int
     spread: str = ""
     note: str = ""
+    engine: str = ""
+    clock: str = ""
 
 
 def spread_text(values: Sequence[float], unit: str) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 
 from netlab.bench import ping_pong
 from netlab.bench.figure import Figure
-from netlab.engine import lab_key
 from netlab.lab import Lab
+from netlab.lab_key import lab_key
 from netlab.run_folder import run_folder
 
 __all__ = ["rtt_vs_socket"]

@@ -24,7 +24,7 @@ import msgspec
 
 from netlab.bench import cartpole_lab
 from netlab.bench.figure import Figure
-from netlab.check_run import CheckedRun
+from netlab.check_run import CheckedRun, RunEnd
 from netlab.envs.result import RunResult
 from netlab.errors import LabError
 
@@ -57,7 +57,7 @@ class _TimedRun:
         ]  # fmt: skip
         self._folder = folder
 
-    def __call__(self, stdin: int | None, stdout: int) -> int:
+    def __call__(self, stdin: int | None, stdout: int) -> RunEnd:
         begin_s = time.perf_counter()
         arrivals_s = []
         with subprocess.Popen(
@@ -70,7 +70,7 @@ class _TimedRun:
         self.whole_s.append(time.perf_counter() - begin_s)
         if len(arrivals_s) > 1:
             self.ticking_s.append(arrivals_s[1] - arrivals_s[0])
-        return process.returncode
+        return RunEnd(process.returncode)
 
 
 def virtual_time(say: Callable[[str], None]) -> Figure:

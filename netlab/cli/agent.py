@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from netlab.cli.command import NetlabCommand, echo_json
+from netlab.cli.command import NetlabCommand, echo_json, say, the_request
 from netlab.cli.service_command import ServiceCommand
 from netlab.cli.types import DURATION
 
@@ -68,18 +68,16 @@ def serve(as_json: bool, **options: Any) -> None:
 
     counters = serve_agent(
         AgentConfig(**options),
-        on_ready=lambda bound: click.echo(f"netlab: {options['policy']} listens at {bound}", err=True),
-        report=lambda line: click.echo(f"netlab: {line}", err=True),
-        verbose=click.get_current_context().meta["netlab.debug"],
+        on_ready=lambda bound: say(f"{options['policy']} listens at {bound}"),
+        report=say,
+        verbose=the_request(click.get_current_context()).debug,
     )
     if as_json:
         echo_json(counters)
     else:
         remote = counters.remote
-        click.echo(
-            f"netlab: {counters.sessions_opened} sessions, {remote.observations} observations, "
-            f"{remote.answered} answered",
-            err=True,
+        say(
+            f"{counters.sessions_opened} sessions, {remote.observations} observations, {remote.answered} answered"
         )
 
 

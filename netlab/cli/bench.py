@@ -6,12 +6,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from netlab.cli.command import NetlabCommand, echo_error, echo_json
+from netlab.cli.command import NetlabCommand, echo_error, echo_json, say, the_request
+from netlab.engine_request import EngineRequest
 from netlab.errors import NetlabError, SpecError
+
+if TYPE_CHECKING:
+    from netlab.engines import Engine
 
 __all__ = ["bench"]
 
@@ -19,19 +23,28 @@ __all__ = ["bench"]
 class BenchCommand(NetlabCommand):
     """Measures figures, of which some refuse virtual time and all choose their links themselves."""
 
-    def _invoke_on_engine(self, ctx: click.Context) -> Any:
-        if ctx.meta["netlab.engine"] == "relay":
+    engines: ClassVar[tuple[str, ...]] = ("host", "guest", "relay")
+    engine_help: ClassVar[str] = "Measure on this machine's kernel, or inside the guest kernel."
+
+    def choose(self, ctx: click.Context, request: EngineRequest) -> Engine | None:
+        """Return where all figures are measured, nothing where they differ; see ``NetlabCommand.choose``."""
+        if request.engine == "relay":
             hint = "netlab bench relay-error measures a relay"
             raise SpecError("each figure says itself what carries its packets", key="bench --on relay", hint=hint)
         names = ctx.params["names"]
-        if ctx.meta["netlab.virtual_time"] and not ctx.params["list_only"]:
-            from netlab.bench.catalogue import CATALOGUE, require_virtual_time
+        if not request.virtual_time or ctx.params["list_only"]:
+            return super().choose(ctx, request)
+        from netlab.bench.catalogue import CATALOGUE, require_virtual_time
 
-            _require_known(names)
-            require_virtual_time(names)
-            if all(CATALOGUE[name].starts_guests for name in names):
-                return click.Command.invoke(self, ctx)
-        return super()._invoke_on_engine(ctx)
+        _require_known(names)
+        require_virtual_time(names)
+        outside = [name for name in names if CATALOGUE[name].starts_guests]
+        if not outside:
+            return super().choose(ctx, request)
+        if request.check:
+            problem = f"{', '.join(outside)}: it starts guests itself and says what the wall clock showed"
+            raise SpecError(problem, key=request.words, hint="leave --check out, or name other figures")
+        return None
 
 
 @click.command(cls=BenchCommand)
@@ -62,9 +75,10 @@ def bench(ctx: click.Context, names: tuple[str, ...], as_json: bool, list_only: 
             click.echo(f"{name:16} {entry.about}")
         return
     _require_known(names)
-    figures = [_measure(name) for name in (names or CATALOGUE)]
+    figures = [_measure(name, the_request(ctx)) for name in (names or CATALOGUE)]
     if as_json:
-        echo_json({"figures": figures, "machine": machine()})
+        here = {name: value for name, value in machine().items() if name != "engine"}  # each figure has its own
+        echo_json({"figures": figures, "machine": here})
     else:
         _print_figures(figures)
     ctx.exit(0 if all(figure["holds"] for figure in figures) else 1)
@@ -78,18 +92,23 @@ def _require_known(names: Sequence[str]) -> None:
         raise click.BadParameter(f"no figure {unknown[0]!r}; there are: {', '.join(CATALOGUE)}", param_hint="NAME")
 
 
-def _measure(name: str) -> dict[str, Any]:
-    """Measure one figure here, or in the guest where it needs a netem that this kernel lacks."""
+def _measure(name: str, request: EngineRequest) -> dict[str, Any]:
+    """Measure one figure here, or in the guest: for virtual time, or for a netem that this kernel lacks."""
     import msgspec
 
     from netlab.bench.catalogue import CATALOGUE, measure, not_measured
-    from netlab.engine import host_netem_problem, inside_guest
+    from netlab.host_survey import host_netem_problem
+    from netlab.machine import inside_guest
 
-    click.echo(f"netlab: measuring {name}: {CATALOGUE[name].about}", err=True)
-    if CATALOGUE[name].needs_netem and not inside_guest() and host_netem_problem() is not None:
-        return _measure_in_guest(name)
+    entry = CATALOGUE[name]
+    say(f"measuring {name}: {entry.about}")
+    if not inside_guest() and not entry.starts_guests:
+        if request.virtual_time:
+            return _measure_in_guest(name, "--virtual-time")
+        if entry.needs_netem and host_netem_problem() is not None:
+            return _measure_in_guest(name, "--on", "guest")
     try:
-        figure = measure(name, lambda text: click.echo(f"netlab: {text}", err=True))
+        figure = measure(name, say)
     except NetlabError as error:
         # The other figures are worth having all the same.
         echo_error(error)
@@ -100,12 +119,12 @@ def _measure(name: str) -> dict[str, Any]:
     return document
 
 
-def _measure_in_guest(name: str) -> dict[str, Any]:
+def _measure_in_guest(name: str, *options: str) -> dict[str, Any]:
     import msgspec
 
     from netlab.bench.catalogue import not_measured
 
-    command = [sys.executable, "-P", "-m", "netlab", "bench", name, "--json", "--on", "guest"]
+    command = [sys.executable, "-P", "-m", "netlab", "bench", name, "--json", *options]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
     try:
         figure: dict[str, Any] = json.loads(done.stdout)["figures"][0]

@@ -16,12 +16,27 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
+from netlab.engine_request import EngineRequest
 from netlab.errors import NetlabError, SpecError
+from netlab.host_files import refuse_host_databases
+from netlab.stop_signals import Stopped, unwound_by_signals
 
 if TYPE_CHECKING:
-    from netlab.engine import Engine, GuestEngine
+    from netlab.engines import Engine, GuestEngine, LabEngine
 
-__all__ = ["KernelCommand", "NetlabCommand", "echo_error", "echo_json", "say"]
+__all__ = [
+    "KernelCommand",
+    "NetlabCommand",
+    "ResultOption",
+    "echo_error",
+    "echo_json",
+    "say",
+    "the_engine",
+    "the_request",
+]
+
+_REQUEST, _ENGINE = "netlab.request", "netlab.engine"
+_OPTIONS = "netlab.options"
 
 
 def echo_error(error: NetlabError) -> None:
@@ -48,6 +63,23 @@ def echo_json(document: object) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
 
+def the_request(ctx: click.Context) -> EngineRequest:
+    """Return what the command line says of where the command is to run."""
+    request = ctx.meta[_REQUEST]
+    assert isinstance(request, EngineRequest)
+    return request
+
+
+def the_engine(ctx: click.Context) -> LabEngine:
+    """Return what the labs of a ``KernelCommand`` run on; it has been begun."""
+    engine: LabEngine = ctx.meta[_ENGINE]
+    return engine
+
+
+class ResultOption(click.Option):
+    """An option that names a file or folder which the command writes: what ``--check`` compares."""
+
+
 class NetlabCommand(click.Command):
     """A command that runs on this kernel unless ``--on guest`` or ``--virtual-time`` asks for the guest's.
 
@@ -56,16 +88,14 @@ class NetlabCommand(click.Command):
         engines: What ``--on`` takes.
         makes_labs: Whether it makes labs in this process, for which an ordinary user needs a user namespace.
         reads_stdin: Whether it may read what we are given.
-        result_options: Options that name files which it writes: what ``--check`` compares.
         engine_help: What ``--on`` means for it.
     """
 
     default_engine: ClassVar[str] = "host"
-    engines: ClassVar[tuple[str, ...]] = ("host", "guest", "relay")
+    engines: ClassVar[tuple[str, ...]] = ("host", "guest")
     makes_labs: ClassVar[bool] = False
     reads_stdin: ClassVar[bool] = False
-    result_options: ClassVar[tuple[str, ...]] = ("output", "packets", "ticks", "tick_log")
-    engine_help: ClassVar[str] = "Run on this machine's kernel, inside the guest kernel, or with links by a relay."
+    engine_help: ClassVar[str] = "Run on this machine's kernel, or inside the guest kernel."
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -84,12 +114,36 @@ class NetlabCommand(click.Command):
             _flag("--debug", "Show the traceback of an error."),
         ]
 
+    def choose(self, ctx: click.Context, request: EngineRequest) -> Engine | None:
+        """Return what the command runs on; None for this process as it is. What a command allows, it says here.
+
+        Args:
+            ctx: Its other options.
+            request: What was asked for.
+
+        Raises:
+            NetlabError: What was asked for cannot be had, contradicts itself or is not for this command.
+        """
+        if not request.asks and self.default_engine == "host":
+            return None
+        if request.virtual_time and "guest" not in self.engines:
+            problem = "virtual time is a guest kernel's, and this command runs in none"
+            raise SpecError(problem, key=request.words, hint="leave it out")
+        from netlab.engine_choice import choose_engine
+
+        if not request.asks:
+            request = request._replace(engine=self.default_engine)
+        return choose_engine(request, say, makes_labs=self.makes_labs)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command on the engine that was asked for; show errors as people can use them."""
+        """Run the command on what it chooses; show errors as people can use them; make way for signals."""
+        request = ctx.meta[_REQUEST] = EngineRequest(**ctx.meta[_OPTIONS])
+        refuse_host_databases()
         try:
-            return self._invoke_on_engine(ctx)
+            with unwound_by_signals():
+                return self._run_on(ctx, self.choose(ctx, request))
         except NetlabError as error:
-            if ctx.meta["netlab.debug"]:
+            if request.debug:
                 raise
             echo_error(error)
             ctx.exit(error.exit_code)
@@ -97,55 +151,39 @@ class NetlabCommand(click.Command):
             # The reader (head, less) has gone: not an error of ours, and stdout can take no more.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(141)
-        except KeyboardInterrupt:
-            if ctx.meta["netlab.debug"]:
+        except Stopped as error:
+            if request.debug:
                 raise
-            click.echo("netlab: interrupted", err=True)
+            say(str(error))
+            ctx.exit(128 + error.number)
+        except KeyboardInterrupt:
+            if request.debug:
+                raise
+            say("interrupted")
             ctx.exit(130)
 
-    def _invoke_on_engine(self, ctx: click.Context) -> Any:
-        asked = ctx.meta["netlab.engine"] or ctx.meta["netlab.virtual_time"] or ctx.meta["netlab.check"]
-        if asked or self.default_engine != "host":
-            engine = self._choose(ctx)
-            ctx.meta["netlab.chosen"] = engine
+    def _run_on(self, ctx: click.Context, engine: Engine | None) -> Any:
+        ctx.meta[_ENGINE] = engine
+        if engine is not None:
             if engine.elsewhere:
                 ctx.exit(self._rerun(ctx, engine))
             engine.begin()
         return super().invoke(ctx)
 
-    def _choose(self, ctx: click.Context) -> Engine:
-        """Return what the command runs on.
-
-        Raises:
-            NetlabError: What was asked for cannot be had, or contradicts itself.
-        """
-        from netlab.engine import choose_engine, virtual_engine
-
-        wanted = ctx.meta["netlab.engine"]
-        if ctx.meta["netlab.virtual_time"]:
-            return virtual_engine(wanted or "", makes_labs=self.makes_labs)
-        if ctx.meta["netlab.check"]:
-            raise SpecError(
-                "two runs are alike in virtual time alone",
-                key="--check",
-                hint="add --virtual-time, or leave it out",
-            )
-        return choose_engine(wanted or self.default_engine, say, makes_labs=self.makes_labs)
-
     def _rerun(self, ctx: click.Context, engine: GuestEngine) -> int:
         """Run the same arguments in the guest; with ``--check`` twice: inside, it means nothing more."""
         arguments, stdin = sys.argv[1:], 0 if self.reads_stdin else None
-        if not ctx.meta["netlab.check"]:
-            return engine.rerun(arguments, stdin=stdin)
-        from netlab.check_run import CheckedRun
+        if not the_request(ctx).check:
+            return engine.rerun(arguments, stdin=stdin).status
+        from netlab.check_run import CheckedRun, RunEnd
 
-        def run(given: int | None, output: int) -> int:
+        def run(given: int | None, output: int) -> RunEnd:
             return engine.rerun(arguments, stdin=given, stdout=output)
 
         return CheckedRun(run, self._result_files(ctx), say).run(stdin, 1)
 
     def _result_files(self, ctx: click.Context) -> list[Path]:
-        named = (ctx.params.get(option) for option in self.result_options)
+        named = (ctx.params.get(param.name or "") for param in self.params if isinstance(param, ResultOption))
         return [Path(value) for value in named if isinstance(value, str | os.PathLike) and os.fspath(value)]
 
 
@@ -153,7 +191,9 @@ class KernelCommand(NetlabCommand):
     """A command that makes labs: by default it runs where links can be impaired first."""
 
     default_engine: ClassVar[str] = "auto"
+    engines: ClassVar[tuple[str, ...]] = ("host", "guest", "relay")
     makes_labs: ClassVar[bool] = True
+    engine_help: ClassVar[str] = "Run on this machine's kernel, inside the guest kernel, or with links by a relay."
 
 
 def _flag(name: str, text: str) -> click.Option:
@@ -162,4 +202,4 @@ def _flag(name: str, text: str) -> click.Option:
 
 def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
     """Keep an option that belongs to the command class and reaches no command function."""
-    ctx.meta[f"netlab.{param.name}"] = value
+    ctx.meta.setdefault(_OPTIONS, {})[param.name] = value

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from netlab.cli.command import KernelCommand, echo_json
+from netlab.cli.command import KernelCommand, ResultOption, echo_json, say, the_engine
 
 if TYPE_CHECKING:
     from netlab.report import ExperimentResult
@@ -43,6 +43,7 @@ and p50/p99: measured, observation leaving to an action based on it arriving."""
 )
 @click.option(
     "--output",
+    cls=ResultOption,
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the result document there as well.",
 )
@@ -79,8 +80,8 @@ def demo(
     if any(not network.strip() for network in networks):
         raise click.BadParameter("is empty; netlab profile list", param_hint="--network")
     experiment = demo_experiment(episodes, networks, labs_at_once, seed)
-    engine = ctx.meta["netlab.chosen"]
-    click.echo(f"netlab: labs run {engine.reason}", err=True)
+    engine = the_engine(ctx)
+    say(f"labs run {engine.reason}")
     with LabProgress(experiment) as progress:
         result = run_experiment(experiment, engine.reason, progress.watch, engine.wiring)
     try:

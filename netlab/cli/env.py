@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlab.cli.command import echo_json
+from netlab.cli.command import ResultOption, echo_json
 from netlab.cli.env_text import ProgressText, print_result, say_line
 from netlab.cli.service_command import ServiceCommand
 from netlab.cli.types import DURATION
 from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS, EnvConfig
-from netlab.errors import KernelError
 
 if TYPE_CHECKING:
     from netlab.control.policy import Policy
-    from netlab.envs.result import RunResult
     from netlab.envs.service import Progress
     from netlab.messages import TaskDescription
 
@@ -119,8 +117,19 @@ def env() -> None:
     default=_ASKED.start_delay_s,
     help="Then wait this long, so that several need not tick in the same instant.",
 )
-@click.option("--tick-log", default="", type=click.Path(dir_okay=False), help="Write a line of JSON a tick.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the result document there.")
+@click.option(
+    "--tick-log",
+    cls=ResultOption,
+    default="",
+    type=click.Path(dir_okay=False),
+    help="Write a line of JSON a tick.",
+)
+@click.option(
+    "--output",
+    cls=ResultOption,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result document there.",
+)
 @click.option(
     "--progress-file",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -141,7 +150,8 @@ def run(
       netlab env run CartPole-v1 --agent 192.168.1.20:7447 --key-file robot.key --episodes 5
       netlab env run --agent 127.0.0.1:7447 --actuator scheduled --horizon 3
     """  # noqa: D301
-    from netlab.documents import require_writable
+    from netlab.documents import require_writable, write_document
+    from netlab.envs.result import encode_result
 
     config = EnvConfig(require_connection=not without_agent, **options)
     config.check()
@@ -170,7 +180,7 @@ def run(
             print_result(result)
     finally:  # neither a closed stdout nor a full disk keeps the result from the other one
         if output is not None:
-            _write(output, result)
+            write_document(output, encode_result(result))
     if not result.complete:
         click.get_current_context().exit(_incomplete_status(result.stopped_by))
 
@@ -179,16 +189,6 @@ def _incomplete_status(stopped_by: str) -> int:
     """Return what a shell expects of a program that a signal has ended; 1 where it was none."""
     number = getattr(signal, stopped_by, None)
     return 128 + number if isinstance(number, signal.Signals) else 1
-
-
-def _write(output: Path, result: RunResult) -> None:
-    from netlab.documents import write_document
-    from netlab.envs.result import encode_result
-
-    try:
-        write_document(output, encode_result(result))
-    except OSError as error:
-        raise KernelError(f"write --output {output}", error.errno or 0, error.strerror or "") from error
 
 
 def _maker(policy: str) -> Callable[[TaskDescription], Policy] | None:

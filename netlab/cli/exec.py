@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 
 import click
 
-from netlab.cli.command import KernelCommand
+from netlab.cli.command import KernelCommand, ResultOption, say, the_engine
 
 __all__ = ["exec_"]
 
@@ -28,7 +29,10 @@ class ExecCommand(KernelCommand):
     "--mtu", type=click.IntRange(68, 65535), default=1500, show_default=True, help="Of the link, in bytes."
 )
 @click.option(
-    "--packets", type=click.Path(path_type=Path, dir_okay=False), help="Write a line a packet there: its fate."
+    "--packets",
+    cls=ResultOption,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a line a packet there: its fate.",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
@@ -52,7 +56,8 @@ def exec_(
       netlab exec --profile delay=20ms,loss=1% --peer "python3 -m http.server" -- \\
           sh -c 'curl -s http://$NETLAB_PEER:8000/'
     """  # noqa: D301
-    from netlab.documents import require_writable, write_document
+    from netlab.cli.packet_file import write_packets
+    from netlab.documents import require_writable
     from netlab.lab_exec import run_exec
     from netlab.traces.presets import parse_preset
 
@@ -60,7 +65,7 @@ def exec_(
         require_writable("--packets", packets)
     pair = parse_preset(profile)
     for text in pair.warnings():
-        click.echo(f"netlab: {text}", err=True)
-    wiring = ctx.meta["netlab.chosen"].wiring
-    record = None if packets is None else lambda log: write_document(packets, log.encode())
+        say(text)
+    wiring = the_engine(ctx).wiring
+    record = None if packets is None else functools.partial(write_packets, packets)
     sys.exit(run_exec(command, pair, peer=peer, seed=seed, mtu=mtu, wiring=wiring, record=record))

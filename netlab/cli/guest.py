@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
-from netlab.cli.command import NetlabCommand, echo_json
+from netlab.cli.command import NetlabCommand, echo_json, say
 from netlab.cli.guest_run import run
 
 if TYPE_CHECKING:
     from netlab.errors import GuestError
 
 __all__ = ["guest"]
+
+
+class CacheCommand(NetlabCommand):
+    """What it does to this machine's cache it can do on this machine alone."""
+
+    engines: ClassVar[tuple[str, ...]] = ("host",)
+    engine_help: ClassVar[str] = "The cache is this machine's."
 
 
 @click.group()
@@ -29,7 +31,7 @@ def guest() -> None:
 guest.add_command(run)
 
 
-@guest.command(cls=NetlabCommand)
+@guest.command(cls=CacheCommand)
 @click.option(
     "--if-possible",
     is_flag=True,
@@ -45,26 +47,26 @@ def fetch(if_possible: bool, again: bool) -> None:
     Example:
       netlab guest fetch
     """  # noqa: D301
-    from netlab.engine import inside_guest
     from netlab.errors import GuestError
+    from netlab.machine import inside_guest
     from netlab.namespaces.guest.fetch import fetch_guest_kernel
     from netlab.namespaces.guest.installed import guest_cache, ready_made_kernel
 
     if if_possible and inside_guest():
-        click.echo("netlab: already inside a guest, no other is needed", err=True)
+        say("already inside a guest, no other is needed")
         return
     there = ready_made_kernel()
     if there is not None and not again:
-        click.echo(f"netlab: guest kernel {there.release} is there already", err=True)
+        say(f"guest kernel {there.release} is there already")
         return
     try:
-        kernel = fetch_guest_kernel(guest_cache(), lambda text: click.echo(f"netlab: {text}", err=True))
+        kernel = fetch_guest_kernel(guest_cache(), say)
     except GuestError as error:
         if not if_possible:
             raise
         _go_on_without(error)
         return
-    click.echo(f"netlab: guest kernel {kernel.release} is ready (sha256 {kernel.sha256[:16]}...)", err=True)
+    say(f"guest kernel {kernel.release} is ready (sha256 {kernel.sha256[:16]}...)")
 
 
 def _go_on_without(no_guest: GuestError) -> None:
@@ -73,18 +75,19 @@ def _go_on_without(no_guest: GuestError) -> None:
     Raises:
         FeatureMissing: This kernel has no netem either.
     """
-    from netlab.engine import host_problem, no_kernel
+    from netlab.engine_choice import no_kernel
     from netlab.errors import PrivilegeError
+    from netlab.host_survey import host_problem
 
     problem = host_problem()
     # For want of rights nobody can tell what this kernel has; what needs none can go on.
     if problem is not None and not isinstance(problem, PrivilegeError):
         raise no_kernel(problem, no_guest) from no_guest
     there = "this kernel has netem" if problem is None else f"{problem} ({problem.hint})"
-    click.echo(f"netlab: going on without a guest kernel: {no_guest}; {there}", err=True)
+    say(f"going on without a guest kernel: {no_guest}; {there}")
 
 
-@guest.command(cls=NetlabCommand)
+@guest.command(cls=CacheCommand)
 @click.option(
     "--source",
     "source_path",
@@ -116,45 +119,30 @@ def build(source_path: Path | None, jobs: int | None, if_possible: bool, again: 
       netlab guest build --source ~/linux-7.2.tar.xz
     """  # noqa: D301
     from netlab.cli.progress_line import ProgressLine
-    from netlab.engine import inside_guest
     from netlab.errors import FeatureMissing, GuestUnavailable
+    from netlab.machine import inside_guest
     from netlab.namespaces.guest.build import build_guest_kernel, current_build
     from netlab.namespaces.guest.installed import guest_cache
     from netlab.namespaces.guest.kernel_source import named_source
 
     if if_possible and inside_guest():
-        click.echo("netlab: inside a guest, no kernel is built here", err=True)
+        say("inside a guest, no kernel is built here")
         return
     there = current_build(guest_cache()) if source_path is None and not again else None
     if there is not None:
-        click.echo(f"netlab: guest kernel {there.release} with time travel is there already", err=True)
+        say(f"guest kernel {there.release} with time travel is there already")
         return
     source = None if source_path is None else named_source(source_path)
     try:
-        with _ended_in_order(), ProgressLine() as progress:
+        with ProgressLine() as progress:
             kernel = build_guest_kernel(guest_cache(), progress, source=source, jobs=jobs or 0, again=again)
     except (GuestUnavailable, FeatureMissing) as error:
         if not if_possible:
             raise
         hint = f" ({error.hint})" if error.hint else ""
-        click.echo(f"netlab: going on without virtual time: {error}{hint}", err=True)
+        say(f"going on without virtual time: {error}{hint}")
         return
-    click.echo(f"netlab: guest kernel {kernel.release} is ready (sha256 {kernel.sha256[:16]}...)", err=True)
-
-
-@contextlib.contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Have TERM and HUP unwind what runs inside, as Ctrl-C does, and end the command with their status."""
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        sys.exit(128 + number)
-
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    say(f"guest kernel {kernel.release} is ready (sha256 {kernel.sha256[:16]}...)")
 
 
 @guest.command("list", cls=NetlabCommand)

@@ -6,14 +6,16 @@ import math
 import os
 import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
-from netlab.cli.command import NetlabCommand, say
+from netlab.cli.command import NetlabCommand, say, the_request
 from netlab.cli.types import DURATION, SIZE
+from netlab.engine_request import EngineRequest
 
 if TYPE_CHECKING:
+    from netlab.engines import Engine
     from netlab.namespaces.guest.guest_clock import GuestClock
     from netlab.namespaces.guest.installed import GuestKernel
 
@@ -23,10 +25,13 @@ __all__ = ["run"]
 class _RunCommand(NetlabCommand):
     """It takes its command into the guest, not itself: ``--virtual-time`` and ``--check`` are read by ``run``."""
 
-    def _invoke_on_engine(self, ctx: click.Context) -> Any:
-        if ctx.meta["netlab.engine"] in (None, "guest"):
-            return click.Command.invoke(self, ctx)
-        return super()._invoke_on_engine(ctx)
+    default_engine: ClassVar[str] = "guest"
+    engines: ClassVar[tuple[str, ...]] = ("guest",)
+    engine_help: ClassVar[str] = "It is what this command is for."
+
+    def choose(self, ctx: click.Context, request: EngineRequest) -> Engine | None:
+        """Return nothing but this process; see ``NetlabCommand.choose``."""
+        return None
 
 
 @click.command(cls=_RunCommand, context_settings={"allow_interspersed_args": False})
@@ -68,31 +73,36 @@ def run(
       netlab guest run -- tc qdisc add dev lo root netem delay 10ms
       netlab guest run --virtual-time -- sleep 1h
     """  # noqa: D301
-    from netlab.check_run import CheckedRun
+    from netlab.check_run import CheckedRun, RunEnd
+    from netlab.guest_limits import GuestLimits
     from netlab.namespaces.guest.launcher import run_in_guest
 
     _check_options(memory, timeout_s, cpu, writable)
     if not command[0]:
         raise click.BadParameter("a program's name is empty", param_hint="COMMAND")
     program = shutil.which(command[0]) or command[0]
-    options = click.get_current_context().meta
-    kernel, clock = (_virtual if options["netlab.virtual_time"] else _real)(budget_s, stall_s)
+    request = the_request(click.get_current_context())
+    kernel, clock = (_virtual if request.virtual_time else _real)(budget_s, stall_s)
+    wall_limit_s = GuestLimits.of_environment().wall_s if timeout_s is None else timeout_s
 
-    def once(given: int | None, output: int) -> int:
-        return run_in_guest(
+    def once(given: int | None, output: int) -> RunEnd:
+        signals: list[int] = []
+        status = run_in_guest(
             [program, *command[1:]],
             kernel=kernel,
             clock=clock,
             memory_bytes=memory,
-            timeout_s=timeout_s,
+            timeout_s=wall_limit_s,
             cpu=cpu,
             writable=writable,
             confine=confine,
             stdin=given,
             stdout=output,
+            signalled=signals.append,
         )
+        return RunEnd(status, signals[0] if signals else 0)
 
-    sys.exit(CheckedRun(once, [], say).run(0, 1) if options["netlab.check"] else once(0, 1))
+    sys.exit(CheckedRun(once, [], say).run(0, 1) if request.check else once(0, 1).status)
 
 
 def _real(budget_s: float | None, stall_s: float | None) -> tuple[GuestKernel, GuestClock]:
@@ -101,10 +111,10 @@ def _real(budget_s: float | None, stall_s: float | None) -> tuple[GuestKernel, G
     Raises:
         click.UsageError: A limit that only virtual time has was given.
     """
-    from netlab.engine import guest_kernel
+    from netlab.engine_choice import guest_kernel
     from netlab.namespaces.guest.guest_clock import RealClock
 
-    checked = click.get_current_context().meta["netlab.check"] or None
+    checked = the_request(click.get_current_context()).check or None
     for option, value in (("--virtual-budget", budget_s), ("--stall", stall_s), ("--check", checked)):
         if value is not None:
             raise click.UsageError(f"{option} is for virtual time alone: add --virtual-time, or leave it out")
@@ -117,21 +127,17 @@ def _virtual(budget_s: float | None, stall_s: float | None) -> tuple[GuestKernel
     Raises:
         GuestError: No kernel here has virtual time.
         click.BadParameter: A limit that is not above 0.
+        SpecError: The environment names a limit that is none.
     """
-    from netlab.errors import GuestError
-    from netlab.namespaces.guest.guest_clock import DEFAULT_BUDGET_S, DEFAULT_STALL_S, VirtualClock
-    from netlab.namespaces.guest.installed import time_travel_kernel
+    from netlab.engine_choice import virtual_kernel
+    from netlab.guest_limits import GuestLimits
 
     for option, value in (("--virtual-budget", budget_s), ("--stall", stall_s)):
         if value is not None and not 0.0 < value < math.inf:
             raise click.BadParameter(f"{value} s is not above 0", param_hint=option)
-    kernel = time_travel_kernel()
-    if kernel is None:
-        raise GuestError("no guest kernel here has virtual time", hint="netlab guest build")
-    return kernel, VirtualClock(
-        budget_s=DEFAULT_BUDGET_S if budget_s is None else budget_s,
-        stall_s=DEFAULT_STALL_S if stall_s is None else stall_s,
-    )
+    here = GuestLimits.of_environment()
+    limits = here._replace(budget_s=budget_s or here.budget_s, stall_s=stall_s or here.stall_s)
+    return virtual_kernel(), limits.virtual_clock()
 
 
 def _check_options(memory: int, timeout_s: float | None, cpu: int | None, writable: tuple[str, ...]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -53,13 +52,15 @@ def exec_(name: str, host: str, command: tuple[str, ...]) -> None:
 def set_(name: str, wishes: tuple[str, ...], direction: Any, stop_playing: bool, as_json: bool) -> None:
     """Change links of lab NAME while they carry packets; those in flight stay in flight.
 
-    Several links change at one moment. What is in force afterwards is read back.
+    Several links change at one moment. What is in force afterwards is read back. A shared medium is changed as
+    medium:NAME, its rate, its queue or both.
 
     \b
     Example:
       netlab lab set field radio wifi-degraded
       netlab lab set field radio delay=30ms,loss=2% --direction forward
       netlab lab set field a-b=wifi-normal c-d=loss=100%
+      netlab lab set field medium:ap rate=10mbit,queue=100
     """  # noqa: D301
     from netlab.holder.client import ask
     from netlab.holder.messages import LinksSet, SetLinks
@@ -83,6 +84,7 @@ def parse_wishes(words: tuple[str, ...]) -> list[LinkWish]:
         SpecError: A word is no LINK=PROFILE, or a link is named twice.
     """
     from netlab.holder.messages import LinkWish
+    from netlab.working_folder import absolute_path
 
     # No link's name holds a "=", so the first word tells which of the two forms it is.
     pairs = [words] if len(words) == 2 and "=" not in words[0] else [word.split("=", 1) for word in words]
@@ -94,7 +96,7 @@ def parse_wishes(words: tuple[str, ...]) -> list[LinkWish]:
         link, profile = pair
         if link in wishes:
             raise SpecError(f"{link!r:.80} is named twice", key="set", hint="name each link once")
-        path = str(Path(profile).absolute()) if profile.endswith(".toml") else profile
+        path = absolute_path(profile) if profile.endswith(".toml") else profile
         wishes[link] = LinkWish(link=link, profile=path)
     return list(wishes.values())
 
@@ -180,7 +182,10 @@ def _direction_lines(name: str, direction: DirectionReport | None) -> list[str]:
     if direction is None:
         return [f"  {name:<7} clean"]
     lines = [f"  {name:<7} {state_text(direction.state)}", f"          {_counts(direction.counters)}"]
-    return lines if direction.as_asked else [*lines, f"          NOT AS ASKED: {direction.difference}"]
+    if direction.as_asked:
+        return lines
+    verdict = "NOT PROVEN" if direction.as_asked is None else "NOT AS ASKED"
+    return [*lines, f"          {verdict}: {direction.difference}"]
 
 
 def _counts(counts: dict[str, Any]) -> str:

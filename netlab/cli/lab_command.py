@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from netlab.cli.command import NetlabCommand
+from netlab.engine_request import EngineRequest
 from netlab.errors import SpecError
+from netlab.machine import inside_guest
+
+if TYPE_CHECKING:
+    from netlab.engines import Engine
 
 __all__ = ["StayingLabCommand", "StayingLabUpCommand"]
 
@@ -16,30 +20,31 @@ __all__ = ["StayingLabCommand", "StayingLabUpCommand"]
 class StayingLabCommand(NetlabCommand):
     """A command about labs that stay; it asks their holders and makes nothing itself."""
 
-    def _invoke_on_engine(self, ctx: click.Context) -> Any:
-        _refuse_guests(ctx)
-        return click.Command.invoke(self, ctx)
+    def choose(self, ctx: click.Context, request: EngineRequest) -> Engine | None:
+        """Return nothing but this process; see ``NetlabCommand.choose``."""
+        _refuse_guests(request)
+        return None
 
 
 class StayingLabUpCommand(NetlabCommand):
     """The command that makes such a lab, on this kernel or through a relay."""
 
+    engines: ClassVar[tuple[str, ...]] = ("host", "guest", "relay")
     makes_labs = True
 
-    def _invoke_on_engine(self, ctx: click.Context) -> Any:
-        _refuse_guests(ctx)
-        ctx.meta["netlab.engine"] = ctx.meta["netlab.engine"] or "host"
-        return super()._invoke_on_engine(ctx)
+    def choose(self, ctx: click.Context, request: EngineRequest) -> Engine | None:
+        """Return this kernel or a relay; see ``NetlabCommand.choose``."""
+        _refuse_guests(request)
+        return super().choose(ctx, request._replace(engine=request.engine or "host"))
 
 
-def _refuse_guests(ctx: click.Context) -> None:
+def _refuse_guests(request: EngineRequest) -> None:
     """Refuse to look for a lab that stays where nothing stays.
 
     Raises:
         SpecError: A guest is asked for, or we are in one and were not told that this is meant.
     """
-    asked = ctx.meta["netlab.engine"]
-    virtual = ctx.meta["netlab.virtual_time"] or ctx.meta["netlab.check"]
-    if virtual or asked == "guest" or (asked is None and os.environ.get("NETLAB_GUEST")):
+    virtual = request.virtual_time or request.check
+    if virtual or request.engine == "guest" or (request.engine is None and inside_guest()):
         hint = "--on relay, or --on host where this machine's kernel has netem; in a guest, netlab lab run"
         raise SpecError("a guest is for commands that end, and takes its labs along", key="--on", hint=hint)

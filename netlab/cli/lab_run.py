@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
-from netlab.cli.command import KernelCommand, NetlabCommand, echo_json
+from netlab.cli.command import KernelCommand, NetlabCommand, ResultOption, echo_json, say, the_engine, the_request
+from netlab.engine_request import EngineRequest
 from netlab.errors import SpecError
 
 if TYPE_CHECKING:
+    from netlab.engines import Engine
+    from netlab.episode.corner import Corner
     from netlab.episode.report import EpisodeDifference, EpisodeReport
     from netlab.lab_spec import LabSpec
-    from netlab.traces.packets.packet_log import PacketLog
 
 __all__ = ["compare", "run"]
 
@@ -30,26 +32,36 @@ class LabRunCommand(KernelCommand):
         "Netem of this machine's kernel or of the guest's, a relay process, or the model in no time at all."
     )
 
-    def _invoke_on_engine(self, ctx: click.Context) -> Any:
-        if ctx.meta["netlab.engine"] != _MODEL:
-            return super()._invoke_on_engine(ctx)
-        for option in ("virtual_time", "check"):
-            if ctx.meta[f"netlab.{option}"]:
-                key = f"--on model --{option.replace('_', '-')}"
-                hint = "leave it out: the model's time is virtual, and two runs of it are one computation"
-                raise SpecError("the model has no kernel whose time could be virtual", key=key, hint=hint)
-        return click.Command.invoke(self, ctx)
+    def choose(self, ctx: click.Context, request: EngineRequest) -> Engine | None:
+        """Return what carries the lab's packets, nothing for the model; see ``NetlabCommand.choose``."""
+        if request.engine != _MODEL:
+            return super().choose(ctx, request)
+        if request.virtual_time or request.check:
+            hint = "leave it out: the model's time is virtual, and two runs of it are one computation"
+            raise SpecError("the model has no kernel whose time could be virtual", key=request.words, hint=hint)
+        return None
 
 
 @click.command(cls=LabRunCommand)
 @click.argument("spec", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Of links and episodes, in place of the spec's.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the result document there.")
 @click.option(
-    "--packets", type=click.Path(path_type=Path, dir_okay=False), help="Write a line a packet there: its fate."
+    "--output",
+    cls=ResultOption,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result document there.",
 )
 @click.option(
-    "--ticks", type=click.Path(path_type=Path, dir_okay=False), help="Write a line of JSON a tick there."
+    "--packets",
+    cls=ResultOption,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a line a packet there: its fate.",
+)
+@click.option(
+    "--ticks",
+    cls=ResultOption,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a line of JSON a tick there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
 @click.pass_context
@@ -77,10 +89,11 @@ def run(
         if path is not None:
             require_writable(option, path)
     lab = read_lab_spec(spec)
+    corner = _corner(ctx)
     if lab.episode is None:
         _refuse_without_episode(spec, {"--output": output, "--ticks": ticks, "--json": as_json})
-        ctx.exit(_run_commands(ctx, lab, spec, seed, packets))
-    report = _play(ctx, lab, spec, seed)
+        ctx.exit(_run_commands(corner, lab, spec, seed, packets))
+    report = _play(corner, lab, spec, seed)
     try:
         if as_json:
             echo_json(report)
@@ -92,33 +105,29 @@ def run(
         ctx.exit(1)
 
 
-def _play(ctx: click.Context, lab: LabSpec, spec: Path, seed: int | None) -> EpisodeReport:
+def _corner(ctx: click.Context) -> Corner:
+    from netlab.episode.corner import LabCorner, ModelCorner
+
+    if the_request(ctx).engine == _MODEL:
+        return ModelCorner()
+    engine = the_engine(ctx)
+    return LabCorner(engine.wiring, engine.reason)
+
+
+def _play(corner: Corner, lab: LabSpec, spec: Path, seed: int | None) -> EpisodeReport:
     from netlab.episode.report import EpisodeReport
     from netlab.episode.run import EpisodePlan
 
     plan = EpisodePlan.of(lab, str(spec), seed)
     for text in plan.pair.warnings() if plan.pair is not None else ():
-        _say(text)
+        say(text)
     begin_s = time.monotonic()
-    if ctx.meta["netlab.engine"] == _MODEL:
-        from netlab.episode.model import play_on_model
-
-        played = play_on_model(plan)
-    else:
-        from netlab.episode.lab import play_in_lab
-
-        engine = ctx.meta["netlab.chosen"]
-        _say(f"the lab runs {engine.reason}")
-        played = play_in_lab(plan, engine.wiring, _say)
-    _say(f"took {time.monotonic() - begin_s:.2f} s")
+    played = corner.play(plan, say)
+    say(f"took {time.monotonic() - begin_s:.2f} s")
     if "early" in played.packets.header:
         early = played.packets.header["early"]
-        _say(f"{early}: they took draws that were meant for others; corners will not agree")
+        say(f"{early}: they took draws that were meant for others; corners will not agree")
     return EpisodeReport.of(plan, played)
-
-
-def _say(text: str) -> None:
-    click.echo(f"netlab: {text}", err=True)
 
 
 def _refuse_without_episode(spec: Path, asked: dict[str, object]) -> None:
@@ -128,17 +137,12 @@ def _refuse_without_episode(spec: Path, asked: dict[str, object]) -> None:
             raise SpecError(f"{option}: without an episode there is no result", spec, "episode", hint)
 
 
-def _run_commands(ctx: click.Context, lab: LabSpec, spec: Path, seed: int | None, packets: Path | None) -> int:
-    if ctx.meta["netlab.engine"] == _MODEL:
-        hint = "add an [episode] table (docs/four-corners.md), or run it on a kernel: --on guest"
-        raise SpecError(
-            "without an episode there are commands to run, and the model runs none", spec, "episode", hint
-        )
-    from netlab.lab_commands import run_commands
+def _run_commands(corner: Corner, lab: LabSpec, spec: Path, seed: int | None, packets: Path | None) -> int:
+    from netlab.cli.packet_file import write_packets
 
-    ended = run_commands(lab, str(spec), seed, ctx.meta["netlab.chosen"].wiring, is_recorded=packets is not None)
+    ended = corner.run_commands(lab, str(spec), seed, is_recorded=packets is not None)
     if packets is not None and ended.packets is not None:
-        _write_packets(packets, ended.packets)
+        write_packets(packets, ended.packets)
     for line in ended.lines:
         click.echo(line)
     return ended.status
@@ -147,22 +151,15 @@ def _run_commands(ctx: click.Context, lab: LabSpec, spec: Path, seed: int | None
 def _write(report: EpisodeReport, output: Path | None, packets: Path | None, ticks: Path | None) -> None:
     import msgspec
 
+    from netlab.cli.packet_file import write_packets
     from netlab.documents import write_document
 
     if output is not None:
         write_document(output, msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
     if packets is not None:
-        _write_packets(packets, report.packet_log)
+        write_packets(packets, report.packet_log)
     if ticks is not None:
         write_document(ticks, msgspec.json.Encoder().encode_lines(report.ticks))
-
-
-def _write_packets(path: Path, log: PacketLog) -> None:
-    from netlab.documents import write_document
-
-    write_document(path, log.encode())
-    if "incomplete" in log.header:
-        _say(f"{path} is incomplete: {log.header['incomplete']}")
 
 
 def _print_report(report: EpisodeReport) -> None:

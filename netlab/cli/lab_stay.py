@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from netlab.cli.command import echo_json
+from netlab.cli.command import echo_json, the_request
 from netlab.cli.lab_command import StayingLabCommand, StayingLabUpCommand
 
 if TYPE_CHECKING:
@@ -36,10 +36,11 @@ def up(ctx: click.Context, spec: Path, name: str, seed: int | None, as_json: boo
     """  # noqa: D301
     from netlab.holder.client import start_lab
     from netlab.holder.messages import LabOrder
+    from netlab.working_folder import absolute_path
 
-    engine: Literal["host", "relay"] = "relay" if ctx.meta["netlab.engine"] == "relay" else "host"
+    engine: Literal["host", "relay"] = "relay" if the_request(ctx).engine == "relay" else "host"
     # Absolute, links in it unresolved: the spec's relative paths are relative to the folder it was named in.
-    published = start_lab(LabOrder(spec=str(spec.absolute()), name=name, seed=seed, engine=engine))
+    published = start_lab(LabOrder(spec=absolute_path(spec), name=name, seed=seed, engine=engine))
     for text in published.warnings:
         click.echo(f"netlab: {text}", err=True)
     record = published.record

@@ -52,10 +52,10 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which was probably meant."""
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
-            import difflib
+            from netlab.did_you_mean import closest
 
-            close = difflib.get_close_matches(args[0], _COMMANDS, n=1)
-            meant = f" Did you mean {close[0]!r}?" if close else ""
+            close = closest(args[0], _COMMANDS)
+            meant = f" Did you mean {close!r}?" if close else ""
             raise click.UsageError(f"No such command {args[0]!r}.{meant}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from netlab.cli.command import NetlabCommand
+from netlab.engine_request import EngineRequest
 from netlab.errors import SpecError
+
+if TYPE_CHECKING:
+    from netlab.engines import Engine
 
 __all__ = ["ServiceCommand"]
 
@@ -17,15 +21,15 @@ class ServiceCommand(NetlabCommand):
 
     engine_help: ClassVar[str] = "Only on this machine's kernel: into a guest kernel no other service can reach."
 
-    def _invoke_on_engine(self, ctx: click.Context) -> Any:
+    def choose(self, ctx: click.Context, request: EngineRequest) -> Engine | None:
+        """Return nothing but this process; see ``NetlabCommand.choose``."""
         from netlab.machine import inside_guest
 
-        asked = "--virtual-time" if ctx.meta["netlab.virtual_time"] else f"--on {ctx.meta['netlab.engine']}"
-        if asked in ("--on guest", "--virtual-time") and not inside_guest():
+        if (request.virtual_time or request.engine == "guest") and not inside_guest():
             raise SpecError(
                 "a service would be alone in there: a guest kernel's network reaches no other",
-                key=asked,
+                key=request.words,
                 hint="`netlab demo` runs both services in one guest; "
                 "`netlab exec --on guest -- COMMAND` runs a program behind a link there",
             )
-        return super()._invoke_on_engine(ctx)
+        return super().choose(ctx, request)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import click
 
-from netlab.cli.command import NetlabCommand, echo_json
+from netlab.cli.command import NetlabCommand, echo_json, say
 
 if TYPE_CHECKING:
-    from netlab.namespaces.relay.lane_counts import LaneCounts
+    from netlab.namespaces.relay.requests import LaneCounts
     from netlab.shim import ShimReport
 
 __all__ = ["shim"]
@@ -45,9 +45,9 @@ def shim(first: str, second: str, profile: str, seed: int, force: bool, as_json:
 
     pair = parse_preset(profile)
     for text in pair.warnings():
-        _warn(text)
+        say(text)
     with _Display() as show:
-        report = run_shim((first, second), pair, seed=seed, force=force, show=show, warn=_warn)
+        report = run_shim((first, second), pair, seed=seed, force=force, show=show, warn=say)
     if as_json:
         echo_json(report)
         return
@@ -93,7 +93,3 @@ def _line(counts: LaneCounts) -> str:
         count = getattr(counts, field)
         text += f", {count} {field.replace('_', ' ')}" if count else ""
     return f"{text}; {1e3 * counts.late_mean_s:.2f} ms late on average"
-
-
-def _warn(text: str) -> None:
-    click.echo(f"netlab: {text}", err=True)

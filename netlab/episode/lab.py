@@ -14,22 +14,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from netlab.engine import lab_key
 from netlab.episode.quiet import packets_sent, wait_for_quiet
 from netlab.episode.run import EpisodePlan, EpisodeRun, read_ticks, until_goodbye
 from netlab.lab import Lab
+from netlab.lab_key import lab_key
+from netlab.lab_recording import LabRecording
 from netlab.namespaces.host import Host
 from netlab.namespaces.wire import Wiring
 from netlab.run_folder import run_folder
-from netlab.share import Cell, Share, Stage, Surroundings, run_services
+from netlab.service_run import ServicePlan, Stage, run_services
 from netlab.start_gate import StartGate
-from netlab.traces.pair import ProfilePair
-from netlab.traces.profile import LinkProfile
+from netlab.traces.packets.packet_log import PacketLog
 
 __all__ = ["play_in_lab"]
 
-_SETTLE_S = 1.0
-"""How long packets may be in flight after the last tick; the longest presets take half of it."""
+_QUIET_KEY = "restless"
 
 
 def play_in_lab(plan: EpisodePlan, wiring: Wiring, say: Callable[[str], None] = lambda text: None) -> EpisodeRun:
@@ -41,7 +40,7 @@ def play_in_lab(plan: EpisodePlan, wiring: Wiring, say: Callable[[str], None] = 
         say: Told what a person must know of the lab before trusting what it shows.
 
     Raises:
-        LabError: A service died.
+        LabError: A program of the lab or what carries its packets died.
         KernelError: The kernel cannot do what the lab needs.
     """
     with run_folder("lab") as folder:
@@ -51,24 +50,48 @@ def play_in_lab(plan: EpisodePlan, wiring: Wiring, say: Callable[[str], None] = 
             for text in lab.warnings:
                 say(text)
             lab.start_commands()
-            recording = lab.record()
-
             stage = Stage(lab, lab.hosts[plan.episode.edge], lab.hosts[plan.episode.agent], folder)
-
-            def begin() -> None:
-                # Handshake and heartbeats have drawn from the links: from here on packet i meets draw i.
-                wait_for_quiet([_sender(stage.edge), _sender(stage.agent)])
-                lab.restart_links()
-                recording.begin()
-
+            start = _FreshStart(stage, lab.record())
             gate = StartGate(folder / "start", 1)
-            share, surroundings = _share(plan, ticks_file), _surroundings(plan, key_file, wiring)
-            played = run_services(stage, share, surroundings, gate, lambda share, progress: None, begin)
-            time.sleep(_SETTLE_S)
-            packets = recording.finish()
+            played = run_services(
+                stage, _service_plan(plan, key_file, ticks_file), gate, before_start=start.begin
+            )
+            time.sleep(plan.settling_s)
+            packets = start.finish()
+            lab.check()
         ticks = read_ticks(ticks_file)
+    for key in packets.header.keys() & {_QUIET_KEY}:
+        say(f"{packets.header[key]}: corners may not agree")
     packets = until_goodbye(packets, plan, len(ticks))
     return EpisodeRun(result=played.run, ticks=ticks, packets=packets)
+
+
+class _FreshStart:
+    """The moment from which packet i of a link meets draw i, and what is recorded from then on.
+
+    Args:
+        stage: The lab and the two hosts whose services have nothing to say but heartbeats.
+        recording: Of the lab's packets.
+    """
+
+    def __init__(self, stage: Stage, recording: LabRecording) -> None:
+        self._stage = stage
+        self._recording = recording
+        self._was_quiet = True
+
+    def begin(self) -> None:
+        """Handshake and heartbeats have drawn from the links: put them afresh, and record."""
+        self._was_quiet = wait_for_quiet([_sender(self._stage.edge), _sender(self._stage.agent)])
+        self._stage.lab.restart_links()
+        self._recording.begin()
+
+    def finish(self) -> PacketLog:
+        """Return what was recorded; its header says where there was no quiet moment to begin in."""
+        log = self._recording.finish()
+        if self._was_quiet:
+            return log
+        words = "the links were put afresh without a quiet moment: heartbeats may have taken draws of others"
+        return PacketLog(log.header | {_QUIET_KEY: words}, log.records)
 
 
 def _sender(host: Host) -> Callable[[], int]:
@@ -76,32 +99,20 @@ def _sender(host: Host) -> Callable[[], int]:
     return functools.partial(packets_sent, host.processes[-1].pid)
 
 
-def _share(plan: EpisodePlan, ticks_file: Path) -> Share:
+def _service_plan(plan: EpisodePlan, key_file: Path, ticks_file: Path) -> ServicePlan:
     episode = plan.episode
-    cell = Cell(
-        network=plan.link.profile,
+    return ServicePlan(
+        label=plan.lab.name or "lab",
+        key_file=key_file,
+        task=episode.task,
+        rate_hz=episode.rate_hz,
+        transport=episode.transport,
         policy=episode.policy,
-        actuator=episode.actuator,
-        fallback=episode.fallback,
         inference_s=episode.inference_s,
-    )
-    return Share(
-        cell=cell,
-        cell_index=0,
-        pair=plan.pair or ProfilePair("clean", LinkProfile(), LinkProfile()),
+        actuator=episode.actuator,
         horizon_ticks=plan.horizon_ticks,
+        fallback=episode.fallback,
         episodes=episode.episodes,
         seed=plan.seed,
-        label=plan.lab.name or "lab",
         tick_log=str(ticks_file),
-    )
-
-
-def _surroundings(plan: EpisodePlan, key_file: Path, wiring: Wiring) -> Surroundings:
-    return Surroundings(
-        task=plan.episode.task,
-        rate_hz=plan.episode.rate_hz,
-        transport=plan.episode.transport,
-        key_file=key_file,
-        wiring=wiring,
     )

@@ -16,6 +16,7 @@ import msgspec
 
 import netlab
 from netlab.agents.policy import find_policy, make_policy
+from netlab.clock_name import VIRTUAL
 from netlab.control.actuator import Actuator, Newest, Scheduled
 from netlab.control.edge import Edge
 from netlab.control.fallback import Fallback, Hold, Neutral
@@ -69,7 +70,7 @@ def play_on_model(plan: EpisodePlan) -> EpisodeRun:
             task.close()
         ticks = read_ticks(ticks_file)
     records = [record for one in model.directions.values() for record in one.records]
-    log = PacketLog.of(log_header("model") | {"clock": "virtual"}, records)
+    log = PacketLog.of(log_header(_machine()), records)
     packets = until_goodbye(log, plan, len(ticks))
     return EpisodeRun(result=result, ticks=ticks, packets=packets)
 
@@ -79,6 +80,8 @@ def _require_modelled(plan: EpisodePlan) -> None:
     if plan.episode.transport != "datagram":
         problem = f"{plan.episode.transport!r}: the model has no TCP"
         raise SpecError(problem, plan.path, "episode.transport", hint)
+    for name in plan.lab.media:
+        raise SpecError("the model has no media that links share", plan.path, f"media.{name}", hint)
     for name, host in plan.lab.hosts.items():
         if host.command:
             raise SpecError("the model runs no programs", plan.path, f"hosts.{name}.command", hint)
@@ -153,8 +156,12 @@ class _Model:
             seed=self._plan.seed,
             tick_log=TickLog(str(ticks_file)),
         )
-        here = machine() | {"engine": "model", "clock": "virtual"}
-        return msgspec.structs.replace(service.run(), transport=episode.transport, machine=here)
+        return msgspec.structs.replace(service.run(), transport=episode.transport, machine=_machine())
+
+
+def _machine() -> dict[str, object]:
+    """Return what results of the model say of where they were computed."""
+    return machine("model", VIRTUAL)
 
 
 def _actuator(plan: EpisodePlan) -> Actuator:

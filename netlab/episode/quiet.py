@@ -23,7 +23,7 @@ __all__ = ["packets_sent", "wait_for_quiet"]
 
 _HEARTBEAT_S = Timing().heartbeat_s
 _RECENT_S = 0.56 * _HEARTBEAT_S
-"""Whatever the two sides' phases are, once a heartbeat both have spoken within half of it; it comes a little late."""
+"""Whatever the two phases are, once a heartbeat both have spoken within half of it; it comes a little late."""
 _LOOK_S = 0.005
 _PATIENCE_S = 5.0
 

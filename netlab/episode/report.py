@@ -207,7 +207,8 @@ def read_report(path: Path) -> EpisodeReport:
     except OSError as error:
         raise SpecError(f"cannot be read: {error.strerror}", path, hint=hint) from error
     if len(data) > _MAX_DOCUMENT_BYTES:
-        raise SpecError(f"longer than {_MAX_DOCUMENT_BYTES} bytes", path)
+        hint = "play fewer episodes, or compare their --packets and --ticks files"
+        raise SpecError(f"longer than {_MAX_DOCUMENT_BYTES} bytes", path, hint=hint)
     try:
         return msgspec.json.decode(data, type=EpisodeReport)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -22,7 +22,7 @@ from netlab.envs.tick_log import TickRecord
 from netlab.episode.network import frame_bytes
 from netlab.episode.spec import EpisodeSpec
 from netlab.errors import ProfileError, SpecError
-from netlab.lab_impairment import read_profiles
+from netlab.lab_impairment import CLEAN, read_profiles
 from netlab.lab_spec import LabSpec, LinkSpec
 from netlab.messages import Goodbye
 from netlab.traces.horizon import horizon_ticks
@@ -33,7 +33,9 @@ from netlab.traces.seed import Direction
 
 __all__ = ["EpisodePlan", "EpisodeRun", "read_ticks", "until_goodbye"]
 
-_CLEAN = ProfilePair("clean", LinkProfile(), LinkProfile())
+_SETTLE_S = 0.3
+_TABLE_REACH = 4
+"""A delay table's 16-bit entries reach four jitters from the mean."""
 _GOODBYE_BYTES = frame_bytes(Goodbye(reason=ALL_PLAYED))
 
 
@@ -96,6 +98,15 @@ class EpisodePlan(Struct, frozen=True, kw_only=True):
         return "forward" if self.link.ends[0] == self.episode.edge else "back"
 
 
+    @property
+    def settling_s(self) -> float:
+        """How long after the last tick a packet may still be under way: the longest delay, and a little for us."""
+        if self.pair is None:
+            return _SETTLE_S
+        ways = (self.pair.forward, self.pair.back)
+        return _SETTLE_S + max(_longest_delay_s(part.profile) for way in ways for part in way.segments())
+
+
 class EpisodeRun(Struct, frozen=True, kw_only=True):
     """What came of a plan on one corner.
 
@@ -110,10 +121,19 @@ class EpisodeRun(Struct, frozen=True, kw_only=True):
     packets: PacketLog
 
 
+def _longest_delay_s(profile: LinkProfile) -> float:
+    """Return the longest delay a packet can be given; waiting for a rate comes on top of it."""
+    state = profile.to_qdisc_state(None)
+    slot, slot_ns = state.slot, 0
+    if slot is not None:
+        slot_ns = max(slot.max_delay_ns, slot.dist_delay_ns + _TABLE_REACH * slot.dist_jitter_ns)
+    return (state.latency_ns + _TABLE_REACH * state.jitter_ns + slot_ns) * 1e-9
+
+
 def _horizon(episode: EpisodeSpec, pair: ProfilePair | None) -> int:
     if episode.actuator == "newest":
         return 1
-    return episode.horizon or horizon_ticks(pair or _CLEAN, 1.0 / episode.rate_hz)
+    return episode.horizon or horizon_ticks(pair or CLEAN, 1.0 / episode.rate_hz)
 
 
 def read_ticks(path: Path) -> tuple[TickRecord, ...]:

@@ -93,4 +93,5 @@ class EpisodeSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         except ValueError as error:
             raise SpecError(f"{self.inference!r:.80}: {error}", path, "episode.inference", '"2ms"') from error
         if not 0.0 <= cost_s <= MAX_INFERENCE_S:
-            raise SpecError(f"{self.inference!r}: must be 0 .. {MAX_INFERENCE_S:g} s", path, "episode.inference")
+            problem = f"{self.inference!r}: must be 0 .. {MAX_INFERENCE_S:g} s"
+            raise SpecError(problem, path, "episode.inference", '"2ms", as a decision takes on the real machine')

@@ -1,27 +1,27 @@
-"""HeldCommand: what one ``netlab lab exec`` runs in a lab, until the program or its client ends.
+"""serve_command: runs what one ``netlab lab exec`` asks for in a lab, until the program or its client ends.
 
 ::
 
     client --RunCommand + stdin, stdout, stderr--> Host.run --> program in the lab's PID namespace
            <------------------------- Started ----
            --SignalCommand ...-------------------> its group
-           <--------------------------- Ended ----  or: the client is gone, and the program is ended
+           <-------------------- CommandEnded ----  or: the client is gone, and the program is ended
 """
 
 from __future__ import annotations
 
 import contextlib
-import difflib
-import errno
 import logging
 import os
 import socket
 import threading
 from collections.abc import Callable
 
+from netlab.did_you_mean import did_you_mean
 from netlab.errors import KernelError, LabError, NetlabError, SpecError, WireError
+from netlab.foreground import exit_code_of_no_start
 from netlab.holder.frames import Received, receive_frame, send_frame
-from netlab.holder.messages import REQUESTS, Ended, Refused, RunCommand, SignalCommand, Started
+from netlab.holder.messages import REQUESTS, CommandEnded, Refused, RunCommand, SignalCommand, Started
 from netlab.lab import Lab
 from netlab.namespaces.host import Host
 from netlab.namespaces.process import HostProcess
@@ -32,7 +32,6 @@ __all__ = ["serve_command"]
 
 _MAX_SIGNAL_BYTES = 4096
 _STREAMS = 3
-_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 _LOG = logging.getLogger("netlab.lab")
 
 Register = Callable[[str, HostProcess], contextlib.AbstractContextManager[None]]
@@ -85,7 +84,7 @@ def _start(received: Received, lab: Lab) -> tuple[Host, HostProcess]:
     try:
         return host, host.run(program, HandedOver(stdout, stderr), stdin)
     except KernelError as error:
-        error.exit_code = _NOT_FOUND if error.errno == errno.ENOENT else _NOT_EXECUTABLE
+        error.exit_code = exit_code_of_no_start(error)
         raise
     finally:
         os.close(stdin)
@@ -94,8 +93,7 @@ def _start(received: Received, lab: Lab) -> tuple[Host, HostProcess]:
 def _find_host(lab: Lab, name: str) -> Host:
     host = lab.hosts.get(name)
     if host is None:
-        close = difflib.get_close_matches(name, list(lab.hosts), 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"its hosts: {', '.join(lab.hosts)[:500] or 'none'}"
+        hint = did_you_mean(name, lab.hosts) or f"its hosts: {', '.join(lab.hosts)[:500] or 'none'}"
         raise SpecError(f"{name!r:.80} is no host of lab {lab.name}", key="host", hint=hint)
     return host
 
@@ -115,9 +113,9 @@ def _pass_signals_on(link: socket.socket, process: HostProcess) -> None:
 
 
 def _tell_its_end(link: socket.socket, process: HostProcess) -> None:
-    reply: Ended | Refused
+    reply: CommandEnded | Refused
     try:
-        reply = Ended(process.wait())
+        reply = CommandEnded(process.wait())
     except LabError as error:
         reply = Refused.of(error)
     with contextlib.suppress(WireError):

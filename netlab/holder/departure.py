@@ -11,10 +11,9 @@ A host of the lab has a second interface for the moment between the two.
 
 from __future__ import annotations
 
-import logging
 import time
 
-from netlab.errors import KernelError
+from netlab.errors import KernelError, LabError
 from netlab.lab import Lab
 from netlab.namespaces.node import Node
 
@@ -22,7 +21,6 @@ __all__ = ["Departure"]
 
 _GONE_WITHIN_S = 15.0
 _LOOK_S = 0.005
-_LOG = logging.getLogger("netlab.lab")
 
 
 class Departure:
@@ -37,7 +35,11 @@ class Departure:
         self._watcher: Node | None = None
 
     def begin(self) -> None:
-        """Put a watch on the host that is made first, and so closed last, and on the one that is closed first."""
+        """Put a watch on the host that is made first, and so closed last, and on the one that is closed first.
+
+        Raises:
+            LabError: It cannot be put there: out of memory, say.
+        """
         hosts = list(self._lab.hosts.values())
         if not hosts:
             return
@@ -45,11 +47,16 @@ class Departure:
             self._watcher = Node.open("the watcher of a departure")
             for number, host in enumerate({hosts[0].name: hosts[0], hosts[-1].name: hosts[-1]}.values()):
                 self._watcher.routes.add_veth(f"watch{number}", "watched", peer_netns_fd=host.node.namespace.fd)
-        except KernelError as error:  # out of memory, say: it goes all the same, unseen
-            _LOG.warning("the lab's departure is not watched: %s", error)
+        except KernelError as error:  # it goes all the same, unseen
+            problem = f"nobody sees whether the kernel takes the lab's namespaces back: {error}"
+            raise LabError(problem, hint="netlab doctor shows what this kernel lacks") from error
 
     def wait(self) -> None:
-        """Wait until the hosts are gone; for nothing where there was nothing to watch."""
+        """Wait until the hosts are gone; for nothing where there was nothing to watch.
+
+        Raises:
+            LabError: They are not gone after all this time.
+        """
         watcher, self._watcher = self._watcher, None
         if watcher is None:
             return
@@ -57,6 +64,6 @@ class Departure:
             deadline_s = time.monotonic() + _GONE_WITHIN_S
             while any(entry.kind == "veth" for entry in watcher.routes.links()):
                 if time.monotonic() > deadline_s:
-                    _LOG.warning("the lab's namespaces are still there %g s after it was closed", _GONE_WITHIN_S)
-                    return
+                    problem = f"the lab's namespaces are still there {_GONE_WITHIN_S:g} s after it was closed"
+                    raise LabError(problem, hint="the kernel may be busy; what holds them: lsns -t net")
                 time.sleep(_LOOK_S)

@@ -3,7 +3,7 @@
 ::
 
     Door --request--> Desk --ShowLab----> LabReport, read back from the kernel
-                       |  `--SetLinks---> change_links: all at one moment, then read back
+                       |  `--SetLinks---> change_links: all at one moment, then read back; then media
                        |  `--RunCommand-> HeldCommand, until it or its client ends
                        `-----EndLab-----> the holder's main thread is told
 """
@@ -25,10 +25,12 @@ import msgspec
 from netlab.errors import KernelError, LabError, NetlabError, SpecError
 from netlab.holder.command import serve_command
 from netlab.holder.frames import Received, send_frame
+from netlab.holder.medium_wish import MEDIUM_PREFIX, MediumWish
 from netlab.holder.messages import (
     Ending,
     EndLab,
     LinksSet,
+    LinkWish,
     Refused,
     RunCommand,
     SetLinks,
@@ -138,17 +140,19 @@ class Desk:
         )
 
     def set_links(self, asked: SetLinks) -> LinksSet:
-        """Change links, all at one moment, and prove it.
+        """Change links, all at one moment, then media, and prove it.
 
         Raises:
-            SpecError: There is no such link, or one is named twice.
+            SpecError: There is no such link or medium, or a direction of a medium is asked for.
             ProfileError: A profile is none, or is a schedule.
             LabError: A schedule is being played on one of them.
             KernelError: A change was refused or shows otherwise; says which took hold all the same.
         """
-        links = [self._find_link(wish.link) for wish in asked.wishes]
-        pairs = [parse_preset(wish.profile) for wish in asked.wishes]
-        for wish, pair in zip(asked.wishes, pairs, strict=True):
+        media = [self._find_medium(wish, asked) for wish in asked.wishes if wish.link.startswith(MEDIUM_PREFIX)]
+        wishes = [wish for wish in asked.wishes if not wish.link.startswith(MEDIUM_PREFIX)]
+        links = [self._find_link(wish.link) for wish in wishes]
+        pairs = [parse_preset(wish.profile) for wish in wishes]
+        for wish, pair in zip(wishes, pairs, strict=True):
             _require_steady(wish.link, pair, asked.direction)
         wanted = [
             LinkChange(link, _part(pair, asked.direction), asked.direction)
@@ -158,12 +162,13 @@ class Desk:
             if asked.stop_playing:
                 self._lab.stop_playing()
             try:
-                applied = change_links(links[0].wire, wanted)
+                applied = change_links(links[0].wire, wanted) if links else []
             except LabError as error:
                 playing = self._lab.player is not None and self._lab.player.is_playing()
                 hint = "--stop-playing stops the lab's schedules first" if playing else error.hint
                 raise LabError(error.message, hint=hint) from error
-        changes = [self._report_change(change) for change in applied]
+            changes = [self._report_change(change) for change in applied]
+            changes += [self._change_medium(wish) for wish in media]
         self._changes.extend(changes)
         _require_all(changes)
         warnings = [text for pair in pairs for text in pair.warnings()]
@@ -177,6 +182,29 @@ class Desk:
             asked_s=change.asked_s - self._up_s,
             applied_s=change.applied_s - self._up_s,
             refusal=str(change.refusal) if change.refusal is not None else "",
+        )
+
+    def _find_medium(self, wish: LinkWish, asked: SetLinks) -> MediumWish:
+        if asked.direction is not None:
+            hint = "leave --direction out, or change links and media one after the other"
+            raise SpecError("a medium is shared by both directions", key=wish.link, hint=hint)
+        found = MediumWish.read(self._lab, wish)
+        _ = found.state  # refuses what is none before anything changes
+        return found
+
+    def _change_medium(self, wish: MediumWish) -> ChangeReport:
+        asked_s, refusal = time.monotonic(), ""
+        try:
+            wish.apply()
+        except KernelError as error:
+            refusal = str(error)
+        return ChangeReport(
+            link=f"{MEDIUM_PREFIX}{wish.medium.name}",
+            direction="shared",
+            state=state_document(wish.state),
+            asked_s=asked_s - self._up_s,
+            applied_s=time.monotonic() - self._up_s,
+            refusal=refusal,
         )
 
     def _problem(self) -> str:

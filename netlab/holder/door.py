@@ -15,21 +15,21 @@ import logging
 import os
 import select
 import socket
-import struct
 import threading
 from collections.abc import Callable
 
 from netlab.errors import LabError, WireError
-from netlab.holder.frames import MAX_REQUEST_BYTES, Received, receive_frame, send_frame
+from netlab.holder.frames import MAX_REQUEST_BYTES, Received, receive_frame, send_frame, wait_readable
 from netlab.holder.messages import REQUESTS, Refused
 from netlab.holder.record import SOCKET_FILE
+from netlab.namespaces.unix_peer import unix_peer
 
 __all__ = ["Door"]
 
 Answer = Callable[[socket.socket, Received], None]
 
 MAX_CLIENTS = 128
-_CREDENTIALS = struct.Struct("=iII")
+_BREATHER_S = 0.1
 _LOG = logging.getLogger("netlab.lab")
 
 
@@ -57,7 +57,8 @@ class Door:
             self._listener.listen(MAX_CLIENTS)
         except OSError as error:
             self._close_sockets()
-            raise LabError(f"cannot make the socket of a lab: {error.strerror}") from error
+            hint = f"can sockets be made there? another folder: {VARIABLE}"
+            raise LabError(f"cannot make the socket of a lab: {error.strerror}", hint=hint) from error
         self._thread = threading.Thread(target=self._admit, name="netlab-door", daemon=True)
 
     def open(self) -> None:
@@ -94,18 +95,27 @@ class Door:
                 link, _ = self._listener.accept()
             except OSError as error:  # it has gone already, or we have no descriptor left
                 _LOG.warning("a client could not be admitted: %s", error)
-                select.select([self._bell], [], [], 0.1)
+                wait_readable(self._bell, _BREATHER_S)
                 continue
-            thread = threading.Thread(target=self._serve, args=(link,), name="netlab-client", daemon=True)
-            with self._lock:
-                too_many = len(self._clients) >= MAX_CLIENTS
-                if not too_many:
-                    self._clients[link] = thread
-            if too_many:
-                _refuse(link, f"the lab has {MAX_CLIENTS} clients: no more at once")
+            problem = self._begin_to_serve(link)
+            if problem:
+                _LOG.warning("a client was turned away: %s", problem)
+                _refuse(link, problem, "wait until one of them has ended, then ask again")
                 link.close()
-                continue
-            thread.start()
+
+    def _begin_to_serve(self, link: socket.socket) -> str:
+        """Start a client's thread; return why there is none."""
+        thread = threading.Thread(target=self._serve, args=(link,), name="netlab-client", daemon=True)
+        with self._lock:
+            if len(self._clients) >= MAX_CLIENTS:
+                return f"the lab has {MAX_CLIENTS} clients: no more at once"
+            self._clients[link] = thread
+            try:
+                thread.start()
+            except RuntimeError as error:  # no memory, or no task left to this user or control group
+                del self._clients[link]
+                return f"the lab's holder has no thread for another client: {error}"
+        return ""
 
     def _serve(self, link: socket.socket) -> None:
         try:
@@ -132,8 +142,7 @@ class Door:
 
 def _is_stranger(link: socket.socket) -> bool:
     """Tell whether the client's user is neither ours nor root."""
-    data = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return _CREDENTIALS.unpack(data)[1] not in (os.geteuid(), 0)
+    return unix_peer(link).user_id not in (os.geteuid(), 0)
 
 
 def _refuse(link: socket.socket, message: str, hint: str = "") -> None:

@@ -26,6 +26,7 @@ from netlab.holder.directory import LabDirectory
 from netlab.holder.frames import MAX_REPLY_BYTES, receive_frame, send_frame
 from netlab.holder.messages import REPLIES, Ended, Refused, RunCommand, SignalCommand, Started
 from netlab.holder.terminal import LabTerminal
+from netlab.working_folder import working_folder
 
 __all__ = ["run_in_lab"]
 
@@ -60,7 +61,7 @@ def run_in_lab(name: str, host: str, command: Sequence[str]) -> int:
             host=host,
             argv=[os.fsencode(word) for word in command],
             env=[(os.fsencode(name), os.fsencode(value)) for name, value in os.environ.items()],
-            cwd=os.fsencode(os.getcwd()),  # noqa: PTH109
+            cwd=os.fsencode(working_folder()),
             ignored_signals=sorted(ignored),
             terminal=LabTerminal.is_possible(),
         )

@@ -11,6 +11,7 @@ frame that has begun must end within a time.
 from __future__ import annotations
 
 import array
+import contextlib
 import os
 import select
 import socket
@@ -70,6 +71,8 @@ def send_frame(
         descriptors: Duplicated into the receiver; at most three.
         within_s: How long the other side may take to read it.
 
+    Nothing can follow a frame that went out in part: the link is then closed for writing.
+
     Raises:
         LocalProtocolError: Longer than any frame may be.
         ConnectionLost: The other side is gone, or does not read.
@@ -80,15 +83,21 @@ def send_frame(
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     data = memoryview(_LENGTH.pack(len(body)) + body)
     deadline_s = time.monotonic() + within_s
-    while data:
-        _wait(link, select.POLLOUT, deadline_s, "does not read what it is told")
-        try:
-            sent = link.sendmsg([data], rights, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
-        except BlockingIOError:
-            continue
-        except OSError as error:
+    try:
+        while data:
+            _wait(link, select.POLLOUT, deadline_s, "does not read what it is told")
+            try:
+                sent = link.sendmsg([data], rights, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            except BlockingIOError:
+                continue
+            data, rights = data[sent:], []
+    except BaseException as error:
+        if len(data) < _LENGTH.size + len(body):
+            with contextlib.suppress(OSError):
+                link.shutdown(socket.SHUT_WR)
+        if isinstance(error, OSError):
             raise ConnectionLost(f"the other side is gone: {error.strerror}") from error
-        data, rights = data[sent:], []
+        raise
 
 
 def receive_frame(

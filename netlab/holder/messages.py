@@ -5,9 +5,9 @@
     netlab lab up    -- LabOrder -->  <-- Refused | Published --  -- Kept -->          (the holder's birth)
     netlab lab set   -- SetLinks -->  <-- Refused | LinksSet --
     netlab lab show  -- ShowLab  -->  <-- Refused | LabReport --                       (netlab/holder/report.py)
-    netlab lab down  -- EndLab   -->  <-- Ending --
+    netlab lab down  -- EndLab   -->  <-- Ending --  <-- LabEnded --       (all is gone but the process itself)
     netlab lab exec  -- RunCommand + three descriptors -->  <-- Refused | Started --
-                     -- SignalCommand ... -->               <-- Ended --
+                     -- SignalCommand ... -->               <-- CommandEnded --
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from netlab.traces.seed import Direction
 
 __all__ = [
     "BIRTH_ORDERS", "BIRTH_REPLIES", "REPLIES", "REQUESTS",
-    "EndLab", "Ended", "Ending", "Kept", "LabOrder", "LinkWish", "LinksSet", "Published", "Refused", "Reply",
-    "Request", "RunCommand", "SetLinks", "ShowLab", "SignalCommand", "Started",
+    "CommandEnded", "EndLab", "Ending", "Kept", "LabEnded", "LabOrder", "LinkWish", "LinksSet", "Published", "Refused",
+    "Reply", "Request", "RunCommand", "SetLinks", "ShowLab", "SignalCommand", "Started", "problems_of",
 ]  # fmt: skip
 
 Name = Annotated[str, Meta(max_length=256)]
@@ -79,17 +79,24 @@ class Refused(Struct, frozen=True, kw_only=True, tag=True):
     @classmethod
     def of(cls, error: BaseException) -> Refused:
         """Put an error, or a group of them, into words that travel."""
-        if isinstance(error, NetlabError):
-            return cls(message=str(error), hint=error.hint, exit_code=error.exit_code)
-        if isinstance(error, BaseExceptionGroup):
-            return cls(message="; ".join(Refused.of(one).message for one in error.exceptions))
-        return cls(message=f"an error of netlab's own: {error!r:.500}", hint="the lab's log has more")
+        hint, exit_code = (error.hint, error.exit_code) if isinstance(error, NetlabError) else ("", 1)
+        return cls(message="; ".join(problems_of(error)), hint=hint, exit_code=exit_code)
 
     def error(self) -> NetlabError:
         """Return it as an error to raise."""
         error = NetlabError(self.message, self.hint)
         error.exit_code = self.exit_code
         return error
+
+
+def problems_of(error: BaseException) -> list[str]:
+    """Return an error, each of a group of them, and what has been noted on it while closing, in words."""
+    if isinstance(error, BaseExceptionGroup):
+        return [text for one in error.exceptions for text in problems_of(one)]
+    first = str(error) if isinstance(error, NetlabError) else f"an error of netlab's own: {error!r:.500}"
+    hint = f"hint: {error.hint}" if isinstance(error, NetlabError) else ""
+    notes = [note for note in getattr(error, "__notes__", ()) if note != hint]
+    return [" ".join([first, *(f"({note})" for note in notes)])]
 
 
 class ShowLab(Struct, frozen=True, tag=True):
@@ -101,15 +108,25 @@ class EndLab(Struct, frozen=True, tag=True):
 
 
 class Ending(Struct, frozen=True, tag=True):
-    """It has begun; the end of the process is the end of the lab."""
+    """It has begun; how it went follows."""
+
+
+class LabEnded(Struct, frozen=True, tag=True):
+    """The lab has been closed; the end of the process is all that is still to come.
+
+    Attributes:
+        problems: What could not be closed as it should, or has not been seen to go.
+    """
+
+    problems: list[str]
 
 
 class LinkWish(Struct, frozen=True, kw_only=True):
-    """A link and what it is to do.
+    """A link or a medium, and what it is to do.
 
     Attributes:
-        link: Its name.
-        profile: What ``parse_preset`` understands; a file's name is absolute.
+        link: Its name; ``medium:`` before that of a medium.
+        profile: What ``parse_preset`` understands; a file's name is absolute. Rate and queue of a medium.
     """
 
     link: Name
@@ -182,7 +199,7 @@ class SignalCommand(Struct, frozen=True, tag=True):
     number: Annotated[int, Meta(gt=0, le=64)]
 
 
-class Ended(Struct, frozen=True, tag=True):
+class CommandEnded(Struct, frozen=True, tag=True):
     """The program has ended.
 
     Attributes:
@@ -193,7 +210,7 @@ class Ended(Struct, frozen=True, tag=True):
 
 
 Request = ShowLab | EndLab | SetLinks | RunCommand | SignalCommand
-Reply = Refused | Ending | LinksSet | Started | Ended | LabReport
+Reply = Refused | Ending | LabEnded | LinksSet | Started | CommandEnded | LabReport
 
 REQUESTS = msgspec.json.Decoder(Request)
 REPLIES = msgspec.json.Decoder(Reply)

@@ -11,20 +11,19 @@ import os
 import select
 import signal
 import socket
-import struct
 from pathlib import Path
 from typing import Self
 
 from msgspec import Struct
 
 from netlab.errors import LabError
+from netlab.namespaces.unix_peer import unix_peer
 
 __all__ = ["ProcessIdentity"]
 
 # Of /proc/PID/stat, counted behind the name, which may hold spaces and brackets.
 _STATE, _START = 0, 19
 _DEAD_STATES = ("Z", "X")
-_CREDENTIALS = struct.Struct("=iII")
 
 
 class ProcessIdentity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,8 +53,7 @@ class ProcessIdentity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         Raises:
             LabError: It has ended.
         """
-        data = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        return cls._of(_CREDENTIALS.unpack(data)[0])
+        return cls._of(unix_peer(link).pid)
 
     @classmethod
     def _of(cls, pid: int) -> Self:
@@ -93,8 +91,9 @@ class ProcessIdentity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if fd < 0:
             return True
         try:
-            readable, _, _ = select.select([fd], [], [], timeout_s)
-            return bool(readable)
+            poll = select.poll()  # select takes no descriptor beyond 1023
+            poll.register(fd, select.POLLIN)
+            return bool(poll.poll(timeout_s * 1e3))
         finally:
             os.close(fd)
 

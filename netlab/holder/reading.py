@@ -8,10 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import msgspec
-from msgspec import Struct
 
 from netlab.errors import KernelError, NetlabError
 from netlab.holder.report import (
@@ -26,13 +22,13 @@ from netlab.holder.report import (
 from netlab.lab import Lab
 from netlab.namespaces.host import Host
 from netlab.namespaces.impairer import Impairer
-from netlab.namespaces.kernel_objects import QdiscEntry
 from netlab.namespaces.link import Link
 from netlab.namespaces.process import HostProcess
 
 __all__ = ["report_hosts", "report_links", "report_media"]
 
-_OF_A_QDISC = ("sent_packets", "sent_bytes", "dropped", "queued_packets")
+_READ_BACKS = 3
+"""Tries to find a direction at rest: a schedule that is played changes it now and then."""
 
 
 def report_hosts(lab: Lab, commands: Sequence[tuple[str, HostProcess]]) -> list[HostReport]:
@@ -130,24 +126,15 @@ def report_media(lab: Lab) -> list[MediumReport]:
 def _report_direction(impairer: Impairer | None) -> DirectionReport | None:
     if impairer is None:
         return None
-    difference = ""
+    as_asked, difference = None, "it was being changed while it was read"
     try:
-        impairer.verify()
+        if any(impairer.verify() for _ in range(_READ_BACKS)):
+            as_asked, difference = True, ""
     except KernelError as error:
-        difference = str(error)
+        as_asked, difference = False, str(error)
     return DirectionReport(
         state=state_document(impairer.read()),
-        as_asked=not difference,
+        as_asked=as_asked,
         difference=difference,
-        counters=_counters(impairer),
+        counters=impairer.counters().figures(),
     )
-
-
-def _counters(impairer: Impairer) -> dict[str, Any]:
-    """Return what a direction has done so far, in the words of whoever does it."""
-    counters = impairer.counters()
-    if isinstance(counters, QdiscEntry):
-        return {name: getattr(counters, name) for name in _OF_A_QDISC}
-    if isinstance(counters, Struct):
-        return msgspec.structs.asdict(counters)
-    return {}

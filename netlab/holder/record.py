@@ -45,7 +45,7 @@ class LabRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seed: int
     version: str
     made_s: float
-    cgroup: list[str] = []
+    cgroup: list[Annotated[str, Meta(pattern=r"/netlab-[0-9a-f]{6}\Z")]] = []
 
 
 def read_record(folder: Path) -> LabRecord:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -58,13 +58,13 @@ class DirectionReport(Struct, frozen=True, kw_only=True):
 
     Attributes:
         state: What the kernel (or the relay) shows now, as ``state_document`` has it.
-        as_asked: Whether that is what was asked for last.
-        difference: How it differs.
+        as_asked: Whether that is what was asked for last; None where it was being changed meanwhile.
+        difference: How it differs, or why that is not known.
         counters: Packets so far, by what became of them.
     """
 
     state: dict[str, Any]
-    as_asked: bool
+    as_asked: bool | None
     difference: str
     counters: dict[str, Any]
 
@@ -89,11 +89,11 @@ class MediumReport(Struct, frozen=True, kw_only=True):
 
 
 class ChangeReport(Struct, frozen=True, kw_only=True):
-    """A change of one direction by hand.
+    """A change of one direction by hand, or of a medium.
 
     Attributes:
-        link: Name of the link.
-        direction: ``forward`` or ``back``.
+        link: Name of the link, or ``medium:`` and that of the medium.
+        direction: ``forward`` or ``back``; ``shared`` for a medium.
         state: What was asked for, as ``state_document`` has it.
         asked_s: When, in seconds since the lab was up; the same for all that were changed together.
         applied_s: When it had been acknowledged.
@@ -101,7 +101,7 @@ class ChangeReport(Struct, frozen=True, kw_only=True):
     """
 
     link: str
-    direction: Direction
+    direction: Direction | Literal["shared"]
     state: dict[str, Any]
     asked_s: float
     applied_s: float

@@ -21,6 +21,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from netlab.errors import LabError
+from netlab.holder.own_folder import absolute
+from netlab.namespaces.user_namespace import outer_user
 
 __all__ = ["RuntimeFolder", "runtime_path"]
 
@@ -38,7 +40,7 @@ def runtime_path(variables: Mapping[str, str], *, is_root: bool, user_id: int) -
         user_id: Ours, outside all user namespaces.
     """
     if variables.get(VARIABLE):
-        return Path(variables[VARIABLE]).absolute()
+        return absolute(Path(variables[VARIABLE]))
     if is_root:
         return Path("/run/netlab")
     if variables.get("XDG_RUNTIME_DIR"):
@@ -60,7 +62,7 @@ class RuntimeFolder:
     def of_this_user(cls) -> RuntimeFolder:
         """Return this user's; it may not be there yet."""
         is_root = os.geteuid() == 0 and os.access("/run", os.W_OK)
-        return cls(runtime_path(os.environ, is_root=is_root, user_id=_outer_user_id()))
+        return cls(runtime_path(os.environ, is_root=is_root, user_id=outer_user()))
 
     def exists(self) -> bool:
         """Tell whether it is there.
@@ -131,13 +133,3 @@ def _try_lock(fd: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _outer_user_id() -> int:
-    """Return our user id as the machine knows it: in a user namespace we may look like root."""
-    try:
-        inside, outside, count = Path("/proc/self/uid_map").read_text(encoding="ascii").split()[:3]
-    except (OSError, ValueError):
-        return os.geteuid()
-    offset = os.geteuid() - int(inside)
-    return int(outside) + offset if 0 <= offset < int(count) else os.geteuid()

@@ -42,8 +42,10 @@ class EndSignals:
 
     def wait(self) -> None:
         """Wait, in the main thread, until it is to end."""
+        poll = select.poll()
+        poll.register(self._heard, select.POLLIN)
         while not self._is_ended:
-            select.select([self._heard], [], [])
+            poll.poll()
             os.read(self._heard, 4096)
 
     @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from netlab.engine import lab_key
+from netlab.lab_key import lab_key
 from netlab.lab import Lab
 from netlab.run_folder import run_folder
 

@@ -15,10 +15,12 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from fake_tree import FakeTree
 from guest_driver import descendants, reap_orphans
 
-from netlab.errors import FeatureMissing, GuestError
+from netlab.cli.main import main
+from netlab.errors import FeatureMissing, GuestError, GuestUnavailable
 from netlab.namespaces.guest import build, kernel_source
 from netlab.namespaces.guest.archive import Mirror
 from netlab.namespaces.guest.build import FAILED_LOG_NAME, build_guest_kernel
@@ -218,7 +220,7 @@ def test_no_network_is_told(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(build, "check_toolchain", lambda more: None)
     if shutil.which("apt-get") is None:
         pytest.skip("no apt-get")
-    with pytest.raises(GuestError, match="no network"):
+    with pytest.raises(GuestUnavailable, match="no network"):
         build_guest_kernel(cache, Told(), source=DebianSource())
     assert os.listdir(cache) == [".build-lock"]
 
@@ -306,3 +308,28 @@ def test_of_two_builds_at_once_the_second_takes_the_firsts(cache: Path, tree: Fa
 
 def test_a_place_where_make_cannot_work_is_refused(tmp_path: Path, tree: FakeTree) -> None:
     assert "spaces or colons" in refused(tmp_path / "a cache", tree.folder).message
+
+
+def test_if_possible_forgives_what_is_lacking_and_no_failed_build(
+    cache: Path, tree: FakeTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parents[1]))
+    command = ["guest", "build", "--source", str(tree.folder), "--if-possible"]
+    tree.compile_first("echo 'a.c:3:1: error: bad'; exit 1")
+    done = CliRunner().invoke(main, command)
+    assert (done.exit_code, "does not compile: a.c:3:1: error: bad" in done.stderr) == (1, True)
+    tree.compile_first("")
+    tree.drop("CONFIG_NET_SCH_NETEM")
+    done = CliRunner().invoke(main, command)
+    assert (done.exit_code, "without CONFIG_NET_SCH_NETEM=y" in done.stderr) == (1, True)
+    monkeypatch.setattr(build, "NEEDED_BYTES", 1 << 60)
+    done = CliRunner().invoke(main, command)
+    assert (done.exit_code, "going on without virtual time" in done.stderr) == (0, True)
+    monkeypatch.setattr(build, "check_toolchain", lacks_a_compiler)
+    done = CliRunner().invoke(main, command)
+    assert (done.exit_code, "gcc is not there" in done.stderr) == (0, True)
+    assert CliRunner().invoke(main, command[:-1]).exit_code == 1  # asked for plainly it is due
+
+
+def lacks_a_compiler(more: object) -> None:
+    raise FeatureMissing("build a guest kernel", words="gcc is not there", hint="apt-get install gcc")

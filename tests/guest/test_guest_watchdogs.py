@@ -71,6 +71,15 @@ def test_a_reader_that_pauses_is_no_standstill(virtual_driver: Driver) -> None:
     assert (guest.returncode, len(output)) == (0, 2_000_000), errors
 
 
+def test_input_that_takes_its_time_is_no_standstill(virtual_driver: Driver, temporary_folder: Path) -> None:
+    """All of it is read before the kernel starts, so the guest's clock has not stood still for it."""
+    guest = virtual_driver.start("cat", stdin=subprocess.PIPE, virtual={"stall_s": 2.0})
+    time.sleep(6.0)
+    assert guest.poll() is None
+    output, errors = guest.communicate(b"late\n", timeout=60)
+    assert (guest.returncode, output) == (0, b"late\n"), errors
+
+
 def test_ctrl_c_is_a_keyboard_interrupt(virtual_driver: Driver) -> None:
     # It wakes all the time, so that the hours do not pass at once.
     program = "import time\nprint('ready', flush=True)\nwhile time.monotonic() < 1e5: time.sleep(0.001)"

@@ -11,6 +11,13 @@ from netlab.namespaces.features import kernel_features
 
 
 @pytest.fixture
+def fresh_rig() -> Iterator[NetemRig]:
+    """A rig without netem yet."""
+    with netem_rig() as rig:
+        yield rig
+
+
+@pytest.fixture
 def seeded_rig() -> Iterator[NetemRig]:
     """A rig without netem yet, on a kernel whose netem heeds seeds."""
     if not kernel_features().seed:

@@ -92,7 +92,7 @@ def test_a_refusal_is_its_own(links: list[Link]) -> None:
 def test_nothing_twice_and_nothing_foreign(links: list[Link]) -> None:
     qdisc = _qdiscs(links[:1])[0]
     change = Change(qdisc, QdiscState(latency_ns=MS, seed=1))
-    with pytest.raises(LabError, match="one qdisc twice"):
+    with pytest.raises(LabError, match="one direction twice"):
         change_netems([change, change])
     assert qdisc.verify()
 

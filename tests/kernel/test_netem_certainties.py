@@ -7,25 +7,17 @@ decides, where a duplicate enters, who takes the last place in a queue. LinkMode
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from duet_check import check, pace_s
 
 from netlab.bench.netem_duet import NetemDuet
-from netlab.bench.netem_rig import NetemRig, netem_rig
+from netlab.bench.netem_rig import NetemRig
 from netlab.traces.qdisc_state import U32_MAX, FourStateState, GilbertElliottState, QdiscState
 
 MS = 1_000_000
 ALWAYS = U32_MAX
 SLOW = QdiscState(latency_ns=600 * MS, limit_packets=1000)
 PACKETS = 30
-
-
-@pytest.fixture
-def rig() -> Iterator[NetemRig]:
-    with netem_rig() as rig:
-        yield rig
 
 
 def four(p13: int = 0, p31: int = 0, p32: int = 0, p14: int = 0, p23: int = 0) -> FourStateState:
@@ -75,17 +67,17 @@ STATES = {
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_what_no_draw_decides(rig: NetemRig, name: str) -> None:
-    duet = NetemDuet(rig, STATES[name])
+def test_what_no_draw_decides(fresh_rig: NetemRig, name: str) -> None:
+    duet = NetemDuet(fresh_rig, STATES[name])
     for length_bytes, ect in ((100, True), (777, False)):
         duet.send(PACKETS // 2, period_s=pace_s(), length_bytes=length_bytes, ect=ect)
     check(duet.finish())
 
 
-def test_a_chain_begins_anew_with_every_state(rig: NetemRig) -> None:
+def test_a_chain_begins_anew_with_every_state(fresh_rig: NetemRig) -> None:
     """Three packets lead a chain of two states into the second; the change back into the first."""
     state = STATES["Gilbert-Elliott, by turns"]
-    duet = NetemDuet(rig, state)
+    duet = NetemDuet(fresh_rig, state)
     for _ in range(3):
         duet.send(3, period_s=pace_s())
         duet.apply(state)

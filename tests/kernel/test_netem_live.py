@@ -221,7 +221,7 @@ def test_an_answer_nobody_took_is_not_taken_for_another(rig: NetemRig) -> None:
     rig.route._socket.send(bytes(rig.qdisc._request.message))  # type: ignore[union-attr]
     rig.route._turn.drain()
     with pytest.raises(KernelError):
-        rig.qdisc.apply_fast(SLOW.replace(latency_ns=-5))
+        NetemQdisc(rig.route, INTERFACE, handle=0x70000).apply_fast(SLOW)
     rig.qdisc.apply_fast(SLOW)
     rig.qdisc.verify()
 

@@ -18,11 +18,11 @@ MS = 1_000_000
 SLOW = QdiscState(latency_ns=100 * MS, limit_packets=10_000)
 
 
-def test_a_flipped_bit_is_anywhere(seeded_rig: NetemRig) -> None:
+def test_a_flipped_bit_is_anywhere(fresh_rig: NetemRig) -> None:
     """n = 3,200 frames, 16 groups of bits, 200 each expected: chi-square, 15 degrees, over 60 once in 10^6."""
-    seeded_rig.begin(QdiscState(corrupt=U32_MAX, seed=1, limit_packets=10_000))
-    seeded_rig.send(range(3_200))
-    arrivals = seeded_rig.receive(3.0, count=3_200)
+    fresh_rig.begin(QdiscState(corrupt=U32_MAX, seed=1, limit_packets=10_000))
+    fresh_rig.send(range(3_200))
+    arrivals = fresh_rig.receive(3.0, count=3_200)
     flipped = [arrival.flipped_bit for arrival in arrivals if arrival.flipped_bit is not None]
     assert len(flipped) == 3_200
     groups = [0] * 16
@@ -83,10 +83,10 @@ def spacings_ms(slots: list[list[int]]) -> list[float]:
 
 
 @pytest.mark.virtual_time("slots run together where timers are late by more than their spacing")
-def test_slots_are_spaced_uniformly_and_hold_so_many(seeded_rig: NetemRig) -> None:
+def test_slots_are_spaced_uniformly_and_hold_so_many(fresh_rig: NetemRig) -> None:
     """n = 299 spacings, 10 .. 30 ms: mean 20, its standard error 0.33; five of them allowed."""
     slot = SlotState(min_delay_ns=10 * MS, max_delay_ns=30 * MS, max_packets=4)
-    slots = slots_ns(seeded_rig, slot, 1_200)
+    slots = slots_ns(fresh_rig, slot, 1_200)
     assert {len(slot) for slot in slots} == {4}
     found_ms = spacings_ms(slots)
     print(f"mean {statistics.fmean(found_ms):.2f} ms, {min(found_ms):.2f} .. {max(found_ms):.2f}, {len(found_ms)}")
@@ -95,9 +95,9 @@ def test_slots_are_spaced_uniformly_and_hold_so_many(seeded_rig: NetemRig) -> No
     assert abs(statistics.fmean(found_ms) - 20) < 5 * 0.334
 
 
-def test_slots_hold_so_many_and_keep_their_distance(seeded_rig: NetemRig) -> None:
+def test_slots_hold_so_many_and_keep_their_distance(fresh_rig: NetemRig) -> None:
     """By either clock: 20 slots of 5 packets, 40 ms apart; in real time 20 ms of that may be a late timer's."""
     slot = SlotState(min_delay_ns=40 * MS, max_delay_ns=40 * MS, max_packets=5)
-    slots = slots_ns(seeded_rig, slot, 100)
+    slots = slots_ns(fresh_rig, slot, 100)
     assert [len(slot) for slot in slots] == 20 * [5]
     assert not in_virtual_time() or {round(ms, 2) for ms in spacings_ms(slots)} == {40}

@@ -39,9 +39,9 @@ def test_any_messages_one_after_another(
     check(duet.finish())
 
 
-def test_a_table_stays(seeded_rig: NetemRig) -> None:
+def test_a_table_stays(fresh_rig: NetemRig) -> None:
     """Every entry of the table is one jitter up: a uniform law would be anywhere within it."""
-    duet = NetemDuet(seeded_rig, SLOW.replace(jitter_ns=50 * MS, delay_table=(8192,)))
+    duet = NetemDuet(fresh_rig, SLOW.replace(jitter_ns=50 * MS, delay_table=(8192,)))
     change(duet, QdiscChange(latency_ns=300 * MS, jitter_ns=60 * MS))
     duet.send(20, period_s=pace_s())
     check(duet.finish())
@@ -62,10 +62,10 @@ def test_the_generator_goes_on_where_it_is(seeded_rig: NetemRig) -> None:
     assert lost[:60] == lost[120:] != lost[60:120]
 
 
-def test_a_chain_begins_anew_with_every_message(seeded_rig: NetemRig) -> None:
+def test_a_chain_begins_anew_with_every_message(fresh_rig: NetemRig) -> None:
     """The first packet finds the chain good and turns it bad for good: it alone arrives."""
     chain = GilbertElliottState(p=U32_MAX, r=0, h=0, k1=0)
-    duet = NetemDuet(seeded_rig, SLOW.replace(loss_model=chain))
+    duet = NetemDuet(fresh_rig, SLOW.replace(loss_model=chain))
     duet.send(5, period_s=pace_s())
     change(duet, QdiscChange(latency_ns=300 * MS, loss_model=chain))
     duet.send(5, period_s=pace_s())
@@ -73,8 +73,8 @@ def test_a_chain_begins_anew_with_every_message(seeded_rig: NetemRig) -> None:
     assert [not fate.lost for fate in duet.fates] == 2 * [True, False, False, False, False]
 
 
-def test_the_count_to_the_next_gap_begins_anew_with_every_message(seeded_rig: NetemRig) -> None:
-    duet = NetemDuet(seeded_rig, SLOW.replace(gap=3, reorder=U32_MAX))
+def test_the_count_to_the_next_gap_begins_anew_with_every_message(fresh_rig: NetemRig) -> None:
+    duet = NetemDuet(fresh_rig, SLOW.replace(gap=3, reorder=U32_MAX))
     duet.send(2, period_s=pace_s())
     change(duet, QdiscChange(latency_ns=300 * MS, gap=3, reorder=Likelihood(probability=U32_MAX)))
     duet.send(4, period_s=pace_s())
@@ -82,22 +82,22 @@ def test_the_count_to_the_next_gap_begins_anew_with_every_message(seeded_rig: Ne
     assert [fate.copies[0].head for fate in duet.fates] == [False, False, False, False, True, False]
 
 
-def test_a_gap_alone_reorders_always(seeded_rig: NetemRig) -> None:
-    duet = NetemDuet(seeded_rig, SLOW)
+def test_a_gap_alone_reorders_always(fresh_rig: NetemRig) -> None:
+    duet = NetemDuet(fresh_rig, SLOW)
     change(duet, QdiscChange(latency_ns=300 * MS, gap=2))
-    assert seeded_rig.qdisc.read().reorder == U32_MAX
+    assert fresh_rig.qdisc.read().reorder == U32_MAX
     duet.send(6, period_s=pace_s())
     check(duet.finish())
     assert [arrival.number for arrival in duet.arrivals] == [1, 3, 5, 0, 2, 4]
 
 
-def test_rate_and_corruption_stay_and_loss_goes(seeded_rig: NetemRig) -> None:
+def test_rate_and_corruption_stay_and_loss_goes(fresh_rig: NetemRig) -> None:
     rated = SLOW.replace(rate_bytes_per_s=1_000_000, corrupt=U32_MAX, loss=U32_MAX)
-    duet = NetemDuet(seeded_rig, rated)
+    duet = NetemDuet(fresh_rig, rated)
     change(duet, QdiscChange(latency_ns=100 * MS))
     duet.send(20)
     check(duet.finish())
-    assert seeded_rig.qdisc.read().rate_bytes_per_s == 1_000_000
+    assert fresh_rig.qdisc.read().rate_bytes_per_s == 1_000_000
     assert all(arrival.corrupted for arrival in duet.arrivals)
     leaves_ns = [fate.copies[0].leave_ns for fate in duet.fates]
     assert leaves_ns[-1] - leaves_ns[0] >= 19 * 100_000, "and none of them has come earlier than that"

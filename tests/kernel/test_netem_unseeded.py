@@ -10,13 +10,13 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 from duet_check import pace_s
 
 from netlab.bench.impairment_cases import CASES
-from netlab.bench.netem_rig import Arrival, NetemRig, netem_rig
+from netlab.bench.netem_rig import Arrival, NetemRig
 from netlab.traces.model.fate import Fate
 from netlab.traces.model.link_model import LinkModel
 from netlab.traces.qdisc_state import QdiscState
@@ -25,12 +25,6 @@ from netlab.traces.seed import link_seed
 PACKETS = 600
 RUNS = 40
 NAMES = [name for name, case in CASES.items() if case.then is None and not case.needs_clock]
-
-
-@pytest.fixture
-def rig() -> Iterator[NetemRig]:
-    with netem_rig() as rig:
-        yield rig
 
 
 def counts(copies: Sequence[tuple[int, bool, bool]]) -> dict[str, int]:
@@ -66,13 +60,13 @@ def counts_by_model(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_more_run_of_the_model(rig: NetemRig, name: str) -> None:
+def test_one_more_run_of_the_model(fresh_rig: NetemRig, name: str) -> None:
     """n = 600 packets against 40 runs of the model."""
     case = CASES[name]
     state = case.state.replace(seed=None)
-    rig.begin(state)
-    sendings = rig.send(range(PACKETS), period_s=pace_s(), length_bytes=case.length_bytes, ect=case.ect)
-    found = counts_of_arrivals(rig.receive(1.0))
+    fresh_rig.begin(state)
+    sendings = fresh_rig.send(range(PACKETS), period_s=pace_s(), length_bytes=case.length_bytes, ect=case.ect)
+    found = counts_of_arrivals(fresh_rig.receive(1.0))
     clock_ns = [sending.before_ns for sending in sendings]
     runs = [counts_by_model(state, run, clock_ns, case.length_bytes, case.ect) for run in range(RUNS)]
     for what, count in found.items():
@@ -81,12 +75,12 @@ def test_one_more_run_of_the_model(rig: NetemRig, name: str) -> None:
         assert abs(count - mean) <= 6 * spread + 2, what
 
 
-def test_no_two_runs_are_alike(rig: NetemRig) -> None:
+def test_no_two_runs_are_alike(fresh_rig: NetemRig) -> None:
     """n = 600 at 10 %: two streams lose the same packets by chance once in 10^50."""
     state = CASES["loss"].state.replace(seed=None)
     lost = []
     for _ in range(2):
-        rig.begin(state)
-        rig.send(range(PACKETS), period_s=pace_s())
-        lost.append(set(range(PACKETS)) - {arrival.number for arrival in rig.receive(1.0)})
+        fresh_rig.begin(state)
+        fresh_rig.send(range(PACKETS), period_s=pace_s())
+        lost.append(set(range(PACKETS)) - {arrival.number for arrival in fresh_rig.receive(1.0)})
     assert lost[0] != lost[1]

@@ -56,3 +56,23 @@ def test_an_episode_through_a_relay_meets_the_draws_of_the_model(tmp_path: Path)
     assert "early" not in relay.log
     for one in compare_reports(model, relay).packets:
         assert one.compared >= 50 and one.fates == 0, one
+
+
+def test_an_episode_that_begins_without_a_quiet_moment_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from netlab.episode import lab
+    from netlab.episode.run import EpisodePlan
+    from netlab.lab_spec import read_lab_spec
+    from netlab.namespaces.kernel_wire import KernelWiring
+
+    monkeypatch.setattr(lab, "wait_for_quiet", lambda counts: False)
+    spec = tmp_path / "clean.toml"
+    spec.write_text(
+        '[hosts.a]\n[hosts.b]\n[[link]]\nends = ["a", "b"]\n'
+        '[episode]\nedge = "a"\nagent = "b"\nrate_hz = 500.0\n'
+    )
+    told: list[str] = []
+    played = lab.play_in_lab(EpisodePlan.of(read_lab_spec(spec), str(spec)), KernelWiring(), told.append)
+    assert "without a quiet moment" in played.packets.header["restless"]
+    assert any("without a quiet moment" in text and "corners may not agree" in text for text in told)

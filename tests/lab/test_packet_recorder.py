@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import subprocess
@@ -13,11 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from netlab.errors import LabError
+from netlab.errors import KernelError, LabError
 from netlab.lab import Lab
 from netlab.lab_recording import LabRecording
+from netlab.namespaces import kernel_recorder, packet_taps
 from netlab.namespaces.host import Host
 from netlab.namespaces.kernel_recorder import KernelRecorder
+from netlab.namespaces.kernel_wire import KernelWire
 
 PACKETS = 50
 HEADERS = 14 + 20 + 8
@@ -166,3 +169,82 @@ def test_a_recorder_that_was_killed_is_reported() -> None:
         time.sleep(0.2)
         with pytest.raises(LabError, match="packet taps"):
             recording.finish()
+
+
+def test_a_flood_does_not_keep_it_from_ending() -> None:
+    stop = threading.Event()
+    with Lab() as lab:
+        edge, agent = joined(lab)
+        recording = lab.record()
+        with udp(edge) as one:
+
+            def flood() -> None:
+                while not stop.is_set():
+                    one.sendto(b"x", (agent.address, 9))
+
+            flooding = threading.Thread(target=flood)
+            flooding.start()
+            try:
+                time.sleep(0.5)
+                begin_s = time.monotonic()
+                log = recording.finish()
+                took_s = time.monotonic() - begin_s
+            finally:
+                stop.set()
+                flooding.join()
+    assert len(log.records) > 1000
+    assert took_s < 30
+
+
+class EndlessTap:
+    """A packet socket that never runs dry, each frame stamped with the time it is read."""
+
+    def recvmsg_into(
+        self, buffers: list[memoryview], size: int
+    ) -> tuple[int, list[tuple[int, int, bytes]], int, tuple[str, int, int]]:
+        buffers[0][:64] = bytes(64)
+        stamp = packet_taps._TIMESPEC.pack(*divmod(time.time_ns(), 10**9))
+        return 64, [(0, 0, stamp)], 0, ("nlabcdef-0a", 0, 0)
+
+    def getsockopt(self, level: int, option: int, size: int) -> bytes:
+        return packet_taps._STATISTICS.pack(0, 7)
+
+
+def test_taps_hear_the_end_when_frames_come_without_end() -> None:
+    ours, theirs = socket.socketpair()
+    notes_fd = os.memfd_create("notes")
+    taps = packet_taps.Taps(EndlessTap(), theirs, notes_fd)  # type: ignore[arg-type]
+    running = threading.Thread(target=taps.run, daemon=True)
+    with ours, theirs:
+        running.start()
+        time.sleep(0.2)
+        ours.sendall(packet_taps.FINISH)
+        ours.settimeout(20.0)
+        written, missed = packet_taps.TALLY.unpack(ours.recv(packet_taps.TALLY.size))
+        running.join(10.0)
+    sightings = packet_taps.read_sightings(os.pread(notes_fd, os.fstat(notes_fd).st_size, 0))
+    os.close(notes_fd)
+    assert not running.is_alive()
+    assert (len(sightings), missed) == (written, 7)
+    assert written > packet_taps._FRAMES_A_TURN
+
+
+@pytest.mark.parametrize("fails", ["socketpair", "memfd_create", "Popen"])
+def test_a_recorder_that_cannot_start_leaves_no_descriptor(fails: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with Lab() as lab:
+        joined(lab)
+        wire = lab._wire
+        assert isinstance(wire, KernelWire)
+        owner = {"socketpair": kernel_recorder.socket, "memfd_create": kernel_recorder.os}.get(
+            fails, kernel_recorder.subprocess
+        )
+        before = sorted(os.listdir("/proc/self/fd"))
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, fails, refuse)
+            with pytest.raises(KernelError, match="start the packet taps") as caught:
+                KernelRecorder.start(wire.namespace)
+        assert "ulimit -n" in caught.value.hint
+        assert sorted(os.listdir("/proc/self/fd")) == before

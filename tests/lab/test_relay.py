@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -18,12 +20,15 @@ import pytest
 
 from netlab.errors import KernelError, LabError, ProfileError
 from netlab.lab import Lab
-from netlab.namespaces.impairer import Change
+from netlab.lab_links import LinkOrder
 from netlab.namespaces.host import Host
+from netlab.namespaces.impairer import Change
+from netlab.namespaces.medium_plan import plan_medium
 from netlab.namespaces.relay.direction import RelayDirection
-from netlab.namespaces.relay.frame import send_frame
+from netlab.namespaces.relay.message_stream import send_message
+from netlab.namespaces.relay.process import RelayProcess
 from netlab.namespaces.relay.relay_wire import RelayWire
-from netlab.namespaces.relay.requests import Asked, Place, Read
+from netlab.namespaces.relay.requests import Asked, LinkPlace, MediumPlace, Put, PutStates, Read
 from netlab.namespaces.relay.wiring import RelayWiring
 from netlab.traces.model.link_model import LinkModel
 from netlab.traces.pair import ProfilePair
@@ -235,7 +240,7 @@ def test_directions_change_together(lab: Lab) -> None:
     assert link.wire.change_together([Change(link.forward, slow), Change(link.back, fast)]) == [None, None]
     assert (link.forward.read(), link.back.read()) == (slow, fast)
     refused, taken = link.wire.change_together([Change(link.forward, slots), Change(link.back, slow)])
-    assert isinstance(refused, KernelError)
+    assert isinstance(refused, ProfileError)  # as when it is changed by itself
     assert "slot" in str(refused)
     assert taken is None
     assert (link.forward.read(), link.back.read()) == (slow, slow)
@@ -342,6 +347,129 @@ def test_links_of_a_medium_share_its_rate(lab: Lab) -> None:
             assert len([near.recv(1200) for _ in range(20)]) == 20
 
 
+def test_a_medium_has_counts_of_its_own(lab: Lab) -> None:
+    """Medium 0 and link 0 have one number: neither answers for the other."""
+    lab.add_medium("air", rate_bps=1e9)
+    lab.add_link("edge", "agent", QdiscState(), name="beside")
+    lab.add_link("edge", "agent", medium="air")
+    wire = relay_of(lab)
+    medium = RelayDirection(wire.relay, MediumPlace(0), "medium air")
+    send_numbers(lab, 5, quiet_s=0.2)  # over the first link, beside the medium
+    assert direction(lab, "beside").counters().received == 5
+    assert medium.counters().received == 0
+    link = lab.links["edge-agent"].plan
+    edge, agent = lab.hosts["edge"], lab.hosts["agent"]
+    with agent.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as far, udp_at(edge) as one:
+        far.settimeout(3)
+        far.bind((link.second.address, PORT))
+        for _ in range(3):
+            one.sendto(b"x", (link.second.address, PORT))
+            far.recv(4)
+    counts = medium.counters()
+    assert (counts.received, counts.delivered, counts.held) == (3, 3, 0)
+
+
+def udp_at(host: Host) -> socket.socket:
+    return host.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+
+
+def test_a_medium_that_is_refused_leaves_nothing(lab: Lab) -> None:
+    wire = relay_of_new_link(lab)
+    slots = QdiscState(slot=SlotState(min_delay_ns=10**6, max_delay_ns=10**6))
+    plan = plan_medium(3, "air", "abcdef")
+    with pytest.raises(ProfileError):
+        wire.add_medium(plan, slots)
+    with pytest.raises(KernelError, match="the relay has no medium 3"):
+        wire.relay.ask(Read(MediumPlace(3)), "read medium air")
+    assert wire.add_medium(plan, QdiscState(limit_packets=9)).read().limit_packets == 9
+
+
+def relay_of_new_link(lab: Lab) -> RelayWire:
+    lab.add_link("edge", "agent")
+    return relay_of(lab)
+
+
+def test_frames_longer_than_the_links_are_dropped_whole(lab: Lab) -> None:
+    lab.add_link("edge", "agent", QdiscState(), mtu=1000)
+    edge, agent = lab.hosts["edge"], lab.hosts["agent"]
+    for host in (edge, agent):
+        end = lab.links["edge-agent"].plan.first if host is edge else lab.links["edge-agent"].plan.second
+        host.node.routes.configure_link(end.interface, mtu=1400, mac=None, queue_packets=100)
+    with udp(edge) as one, udp(agent, PORT) as other:
+        one.sendto(bytes(1300), (agent.address, PORT))
+        one.sendto(b"fits", (agent.address, PORT))
+        assert other.recv(2000) == b"fits"
+    counts = direction(lab).counters()
+    assert (counts.oversized, counts.received) == (1, 1)
+
+
+def test_links_are_taken_away_as_far_as_they_are_there(lab: Lab) -> None:
+    links = [lab.add_link("edge", "agent", name=name) for name in ("one", "two", "three")]
+    edge, agent = lab.hosts["edge"].node.routes, lab.hosts["agent"].node.routes
+    edge.delete_link(links[0].plan.first.index)
+    agent.delete_link(links[1].plan.second.index)
+    agent.add_veth("other", "end", index=links[1].plan.second.index, peer_index=900)  # not ours
+    links[0].wire.take_away([link.plan for link in links])
+    assert [entry.name for entry in edge.links()] == ["lo"]
+    assert sorted(entry.name for entry in agent.links()) == ["end", "lo", "other"]
+    agent.delete_link(900)
+    links[0].wire.take_away([link.plan for link in links])  # there may be nothing of them
+
+
+def test_a_relay_without_descriptors_says_so_and_lives_on(lab: Lab) -> None:
+    lab.add_link("edge", "agent")
+    relay = relay_of(lab).relay
+    held = {int(name) for name in os.listdir(f"/proc/{relay.pid}/fd")}
+    limit = sorted(set(range(len(held) + 2)) - held)[1]  # room for one of the two
+    resource.prlimit(relay.pid, resource.RLIMIT_NOFILE, (limit, limit))
+    with pytest.raises(KernelError, match=f"the relay may have {limit} open files") as caught:
+        lab.add_link("edge", "agent", name="more")
+    assert caught.value.errno == errno.EMFILE
+    assert "ulimit -Hn" in caught.value.hint
+    assert {int(name) for name in os.listdir(f"/proc/{relay.pid}/fd")} == held
+    assert [entry.name for entry in lab.hosts["edge"].node.routes.links()] == ["lo", "eth0"]
+    lab.links["edge-agent"].apply(LinkProfile(delay_s=0.001))
+    assert send_numbers(lab, 3, quiet_s=0.2) == [0, 1, 2]
+
+
+def test_a_relay_that_takes_nothing_is_ended_and_said_to_be_silent(lab: Lab) -> None:
+    wire = relay_of_new_link(lab)
+    wire.relay._socket.settimeout(0.3)
+    os.kill(wire.relay.pid, signal.SIGSTOP)
+    puts = tuple(Put(LinkPlace(0, "forward"), {"seed": 2**63 + number}) for number in range(100_000))
+    with pytest.raises(LabError, match=r"the relay of lab .* did not answer and was ended") as caught:
+        wire.relay.ask(PutStates(puts), "change much")
+    assert "open a new lab" in caught.value.hint
+
+
+def test_no_descriptor_for_a_relay_is_a_kernel_error() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        with pytest.raises(KernelError, match="cannot make a socket for the relay of it") as caught:
+            RelayProcess("the relay of it")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert caught.value.errno == errno.EMFILE
+
+
+def test_many_links_are_laid_at_once(lab: Lab) -> None:
+    hosts = [lab.hosts["agent"], *(lab.add_host(f"host{number}") for number in range(70))]
+    lab.add_links(
+        [LinkOrder("edge", host.name, name=f"to-{host.name}") for host in hosts]
+    )  # more than one message
+    with udp_at(lab.hosts["edge"]) as one:
+        for host in (hosts[0], hosts[-1]):
+            with host.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as far:
+                far.settimeout(3)
+                address = lab.links[f"to-{host.name}"].plan.second.address
+                far.bind((address, PORT))
+                one.sendto(b"there", (address, PORT))
+                assert far.recv(16) == b"there"
+
+
 def test_mtu_that_no_tap_takes(lab: Lab) -> None:
     with pytest.raises(KernelError, match="an MTU of 65535 for the TAP eth0") as caught:
         lab.add_link("edge", "agent", mtu=65535)
@@ -366,6 +494,7 @@ def test_a_relay_that_dies_is_told(lab: Lab) -> None:
 KILLED = """
 import os, sys, time
 from netlab.lab import Lab
+from netlab.lab_links import LinkOrder
 from netlab.namespaces.relay.wiring import RelayWiring
 lab = Lab(wiring=RelayWiring()).open()
 lab.add_host("edge"), lab.add_host("agent")
@@ -395,6 +524,7 @@ def test_relay_ends_with_a_lab_that_is_killed(how: str) -> None:
 
 OPENING = """
 from netlab.lab import Lab
+from netlab.lab_links import LinkOrder
 from netlab.namespaces.relay.wiring import RelayWiring
 with Lab(wiring=RelayWiring()) as lab:
     lab.add_host("edge"), lab.add_host("agent")
@@ -485,15 +615,15 @@ def cpu_ticks(pid: int) -> int:
 def test_reply_to_an_interrupted_question_is_not_taken_for_another(lab: Lab) -> None:
     lab.add_link("edge", "agent", QdiscState(latency_ns=7, seed=1))
     relay = relay_of(lab).relay
-    stale = Asked(10**6, Read(Place(number=0, side="back")))
-    send_frame(relay._socket, msgspec.msgpack.encode(stale))  # whose reply nobody reads
+    stale = Asked(10**6, Read(LinkPlace(0, "back")))
+    send_message(relay._socket, msgspec.msgpack.encode(stale))  # whose reply nobody reads
     assert direction(lab).read().latency_ns == 7
     assert direction(lab).counters().held == 0
 
 
 def test_requests_of_links_that_are_not_there_are_refused(lab: Lab) -> None:
     lab.add_link("edge", "agent")
-    stranger = RelayDirection(relay_of(lab).relay, Place(number=99, side="forward"), "forward of link 99")
+    stranger = RelayDirection(relay_of(lab).relay, LinkPlace(99, "forward"), "forward of link 99")
     with pytest.raises(KernelError, match="cannot change forward of link 99: the relay has no link 99"):
         stranger.apply(QdiscState())
     with pytest.raises(KernelError, match="the relay has no link 99"):

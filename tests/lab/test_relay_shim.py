@@ -224,7 +224,7 @@ def test_interface_that_is_down(far: tuple[Far, Far], routes: RouteSocket) -> No
     assert caught.value.hint == "ip link set card1 up"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_command(far: tuple[Far, Far], routes: RouteSocket, number: int) -> None:
     left, right = far
     before = read_offloads(routes, "card1")
@@ -269,6 +269,24 @@ def test_killed_command_leaves_no_tap(far: tuple[Far, Far], routes: RouteSocket)
     while has_interface(routes, "local0") and time.monotonic() < deadline_s:
         time.sleep(0.02)
     assert not has_interface(routes, "local0")
+    bury_orphans()
+
+
+def test_killed_command_leaves_the_offloads_as_they_were(far: tuple[Far, Far], routes: RouteSocket) -> None:
+    before = read_offloads(routes, "card0")
+    assert any(before)
+    words = ["shim", "card0", "card1", "--profile", "delay=20ms"]
+    with subprocess.Popen([sys.executable, "-P", "-m", "netlab", *words], stderr=subprocess.DEVNULL) as command:
+        deadline_s = time.monotonic() + 20
+        while (
+            any(any(read_offloads(routes, card)) for card in ("card0", "card1")) and time.monotonic() < deadline_s
+        ):
+            time.sleep(0.02)
+        command.kill()
+    while read_offloads(routes, "card0") != before and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    assert read_offloads(routes, "card0") == before
+    assert read_offloads(routes, "card1") == before
     bury_orphans()
 
 

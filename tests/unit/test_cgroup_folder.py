@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from netlab.errors import LabError
 from netlab.namespaces.cgroup_folder import CgroupFolder, counting_folders
 
 UNIFIED_MOUNT = "41 31 0:38 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -54,11 +55,29 @@ def test_only_what_bears_an_id_is_ever_touched(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("netlab-0a1b2c", "netlab-xyz", "netlab-0a1b2c3", "other", "netlab-")]
     for path in paths:
         path.mkdir()
-    folder = CgroupFolder(paths)
-    assert folder.paths == (paths[0],)
+    for path in paths[1:]:
+        with pytest.raises(LabError, match="is no control group of a lab"):
+            CgroupFolder([paths[0], path])
+    folder = CgroupFolder(paths[:1])
     assert folder.remove() == [paths[0]]
     assert [path.exists() for path in paths] == [False, True, True, True, True]
     assert folder.remove() == [], "gone already"
+
+
+def test_entering_leaves_alone_what_was_there_before(tmp_path: Path) -> None:
+    path = tmp_path / "netlab-0a1b2c"
+    path.mkdir()
+    folder = CgroupFolder([path])
+    assert "File exists" in folder.enter()
+    assert folder.paths == ()
+    folder.leave()
+    assert path.exists()
+
+
+def test_entering_removes_what_it_made_and_could_not_enter(tmp_path: Path) -> None:
+    folder = CgroupFolder([tmp_path / "netlab-0a1b2c"])
+    assert "No such file" in folder.enter(), "an ordinary folder has no cgroup.procs"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_programs_made_inside_goes_too_but_no_file_ever(tmp_path: Path) -> None:

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import io
 import os
+import signal
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from netlab.check_run import CheckedRun, first_divergence
+from netlab.check_run import CheckedRun, RunEnd, first_divergence
 from netlab.errors import SpecError
 
 
 class Command:
     """A stand-in for a guest: run N gets its number and its input, and says what it prints."""
 
-    def __init__(self, act: Callable[[int, bytes], bytes], statuses: tuple[int, ...] = (0, 0)) -> None:
+    def __init__(
+        self,
+        act: Callable[[int, bytes], bytes],
+        statuses: tuple[int, ...] = (0, 0),
+        signals: tuple[int, ...] = (0, 0),
+    ) -> None:
         self.runs = 0
+        self._signals = signals
         self._act = act
         self._statuses = statuses
 
-    def __call__(self, stdin: int | None, stdout: int) -> int:
+    def __call__(self, stdin: int | None, stdout: int) -> RunEnd:
         given = b"" if stdin is None else os.read(stdin, 4096)
         os.write(stdout, self._act(self.runs, given))
         self.runs += 1
-        return self._statuses[self.runs - 1]
+        return RunEnd(self._statuses[self.runs - 1], self._signals[self.runs - 1])
 
 
 def check(command: Command, tmp_path: Path, *files: Path, stdin: int | None = None) -> tuple[int, str, bytes]:
@@ -117,10 +125,49 @@ def test_another_exit_status_is_a_difference(tmp_path: Path) -> None:
     assert "exit status\n  first:  0\n  second: 2" in said
 
 
-def test_an_interrupt_is_not_run_again(tmp_path: Path) -> None:
-    command = Command(lambda number, given: b"", (130, 0))
-    assert check(command, tmp_path)[:2] == (130, "")
-    assert command.runs == 1
+@pytest.mark.parametrize(("status", "ends_with"), [(130, 130), (0, 143)])
+def test_an_interrupt_is_not_run_again_and_what_was_printed_is_shown(
+    tmp_path: Path, status: int, ends_with: int
+) -> None:
+    command = Command(lambda number, given: b"so far\n", (status, 0), (15, 0))
+    ended, said, printed = check(command, tmp_path)
+    assert (ended, printed, command.runs) == (ends_with, b"so far\n", 1)
+    assert "interrupted in the first" in said
+
+
+def test_a_command_whose_own_status_looks_like_a_signal_is_compared_all_the_same(tmp_path: Path) -> None:
+    for status in (129, 130, 131, 143):
+        (tmp_path / str(status)).mkdir()
+        command = Command(lambda number, given: b"all\n", (status, status))
+        ended, said, printed = check(command, tmp_path / str(status))
+        assert (ended, printed, command.runs) == (status, b"all\n", 2)
+        assert said == f"identical: 4 bytes of stdout, exit status {status}"
+
+
+def test_an_interrupt_of_the_second_run_is_no_difference_and_leaves_the_firsts_files(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    def write(number: int, given: bytes) -> bytes:
+        log.write_text("half" if number else "whole")
+        return b"whole\n" if not number else b""
+
+    ended, said, printed = check(Command(write, (0, 130), (0, 2)), tmp_path, log)
+    assert (ended, printed, log.read_text()) == (130, b"whole\n", "whole")
+    assert "interrupted in the second" in said and "differ" not in said
+
+
+def test_a_check_that_was_killed_is_swept_away_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    pid = os.fork()
+    if pid == 0:
+        CheckedRun(lambda stdin, stdout: os.kill(os.getpid(), signal.SIGKILL), [], print).run(None, 1)  # type: ignore[arg-type, return-value]
+    os.waitpid(pid, 0)
+    assert len(list(tmp_path.glob("netlab-*"))) == 1
+    (tmp_path / "out").mkdir()
+    check(Command(lambda number, given: b""), tmp_path / "out")
+    assert list(tmp_path.glob("netlab-*")) == []
 
 
 def test_both_runs_have_the_same_input(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_every_command_has_an_example_and_an_engine(path: tuple[str, ...]) -> No
     assert code == 0
     assert "Example:" in text
     assert f"netlab {' '.join(path)}" in text, "the example calls the command itself"
-    assert "--on [host" in text
+    assert "--on [host" in text or "--on [guest]" in text
     assert "--virtual-time" in text
 
 
@@ -222,10 +222,10 @@ def test_a_full_disk_under_stdout_is_one_line() -> None:
 
 
 def test_services_are_found_from_a_folder_that_holds_a_clone_called_netlab(tmp_path: Path) -> None:
-    from netlab.share import _netlab
+    from netlab.service_run import netlab_command
 
     (tmp_path / "netlab").mkdir()
-    done = subprocess.run(_netlab("--version"), cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(netlab_command("--version"), cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "netlab" in done.stdout
 
@@ -234,3 +234,58 @@ def test_a_network_that_loses_everything_is_refused_before_anything_starts() -> 
     code, _, text = run("demo", "--on", "host", "--network", "loss=100%")
     assert code == 2
     assert "loses everything" in text
+
+
+def test_every_file_that_a_command_writes_is_what_check_compares() -> None:
+    from netlab.cli.command import ResultOption
+
+    found = set()
+    for path in leaf_commands():
+        command: click.Command | None = main
+        for name in path:
+            assert isinstance(command, click.Group)
+            command = command.get_command(click.Context(command), name)
+        assert command is not None
+        for option in command.params:
+            if option.name in ("output", "packets", "ticks", "tick_log"):
+                assert isinstance(option, ResultOption), (path, option.name)
+                found.add((*path, option.name))
+    assert len(found) >= 7
+
+
+def test_figures_that_start_guests_are_measured_outside_and_the_others_in_a_guest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from netlab.bench import catalogue
+    from netlab.bench.figure import Figure
+    from netlab.cli import bench
+
+    where: list[tuple[str, ...]] = []
+
+    def here(name: str, say: object) -> Figure:
+        where.append((name, "here"))
+        return Figure(name=name, value=1.0, unit="", target="", holds=True, n=1)
+
+    def in_guest(name: str, *options: str) -> dict[str, object]:
+        where.append((name, *options))
+        return {"name": name, "holds": True}
+
+    monkeypatch.delenv("NETLAB_GUEST", raising=False)
+    monkeypatch.setattr(catalogue, "measure", here)
+    monkeypatch.setattr(bench, "_measure_in_guest", in_guest)
+    code, _, errors = run("bench", "protocol", "virtual-time", "--virtual-time", "--json")
+    assert code == 0, errors
+    assert where == [("protocol", "--virtual-time"), ("virtual-time", "here")]
+    code, _, errors = run("bench", "virtual-time", "--virtual-time", "--check")
+    assert code == 2
+    assert "--check" in errors and "starts guests itself" in errors
+
+
+def test_a_figure_names_what_it_was_measured_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    from netlab.bench import catalogue, relay_error
+    from netlab.bench.figure import Figure
+
+    monkeypatch.delenv("NETLAB_GUEST", raising=False)
+    bare = Figure(name="relay-error", value=1.0, unit="", target="", holds=True, n=1)
+    monkeypatch.setattr(relay_error, "relay_error", lambda say: bare)
+    assert catalogue.measure("relay-error", print).engine == "relay"

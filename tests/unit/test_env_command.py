@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -77,15 +78,15 @@ def test_what_can_be_written_is_and_nothing_else_is_left(tmp_path: Path, runs: l
 def test_a_disk_that_fills_up_within_the_run_costs_neither_the_run_nor_the_printed_result(
     tmp_path: Path, runs: list[EnvConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write_document(path: Path, content: bytes) -> None:
+    def full(fd: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("netlab.documents.write_document", write_document)
+    monkeypatch.setattr(os, "fsync", full)
     result = env_run_with("--json", "--output", str(tmp_path / "r.json"))
     assert json.loads(result.stdout)["policy"] == "linear"
     assert result.exit_code == 1
     assert "No space left" in result.stderr
-    assert "--output" in result.stderr
+    assert f"cannot write {tmp_path / 'r.json'}" in result.stderr and "hint: make room" in result.stderr
     assert "Traceback" not in result.output
 
 
@@ -199,7 +200,7 @@ def test_a_service_is_not_put_into_a_guest_of_its_own(
     words: tuple[str, ...], runs: list[EnvConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NETLAB_GUEST", raising=False)
-    monkeypatch.setattr("netlab.engine.choose_engine", lambda *_, **__: pytest.fail("a guest would have begun"))
+    monkeypatch.setattr("netlab.engine_choice.choose_engine", lambda *_, **__: pytest.fail("a guest would have begun"))
     result = CliRunner().invoke(main, [*words, "--on", "guest"])
     assert result.exit_code == 2, result.output
     assert "--on guest" in result.stderr

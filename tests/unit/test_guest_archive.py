@@ -172,6 +172,7 @@ def test_apts_failures_are_explained(output: str, says: str, not_there: bool) ->
     assert says in failure.message
     assert failure.hint
     assert failure.not_there is not_there
+    assert failure.no_network is (says == "no network")
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,17 @@ import netlab.namespaces.guest.installed
 import netlab.namespaces.guest.launcher
 import netlab.namespaces.user_namespace
 import netlab.rootless
-from netlab import engine
+from netlab import engine_choice, engines
 from netlab.cli.main import main
+from netlab.engine_request import EngineRequest
 from netlab.errors import AuthError, FeatureMissing, GuestError, PrivilegeError
+from netlab.lab_key import lab_key
 from netlab.machine import machine
 from netlab.namespaces.guest.installed import GuestKernel
 from netlab.rootless import RootlessTrial
 from netlab.wire.key import Key
 
+AUTO, VIRTUAL = EngineRequest("auto"), EngineRequest(virtual_time=True)
 KERNEL = GuestKernel(path=Path("/none"), release="7.2.7", sha256="0" * 64)
 
 
@@ -60,7 +63,7 @@ def guest_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_ordinary_user_without_a_guest_is_told_to_use_sudo_first(monkeypatch: pytest.MonkeyPatch) -> None:
     host(monkeypatch, no_rights)
     with pytest.raises(FeatureMissing, match="no rights to make the network namespace") as caught:
-        engine.choose_engine("auto", lambda text: None)
+        engine_choice.choose_engine(AUTO, lambda text: None)
     assert caught.value.hint.startswith("run as root (sudo)")
     assert "install" not in caught.value.hint
     assert "this is Ubuntu" in caught.value.message
@@ -71,7 +74,7 @@ def test_an_ordinary_user_with_a_guest_hears_of_both_ways(monkeypatch: pytest.Mo
     host(monkeypatch, no_rights)
     guest_there(monkeypatch)
     told: list[str] = []
-    assert engine.choose_engine("auto", told.append).elsewhere
+    assert engine_choice.choose_engine(AUTO, told.append).elsewhere
     assert "no rights" in told[0]
     assert told[0].startswith("in guest kernel 7.2.7")
     assert told[0].endswith("; or sudo, for this kernel")
@@ -82,21 +85,21 @@ def test_root_without_rights_is_not_told_of_sudo(monkeypatch: pytest.MonkeyPatch
     host(monkeypatch, no_rights)
     guest_there(monkeypatch)
     told: list[str] = []
-    assert engine.choose_engine("auto", told.append).elsewhere
+    assert engine_choice.choose_engine(AUTO, told.append).elsewhere
     assert "sudo" not in told[0]
 
 
 def test_a_kernel_without_netem_and_guest_is_told_what_would_mend_it(monkeypatch: pytest.MonkeyPatch) -> None:
     host(monkeypatch, lambda: features(False))
     with pytest.raises(FeatureMissing, match=r"6\.8\.0-generic: it lacks sch_netem; and there is no") as caught:
-        engine.choose_engine("auto", lambda text: None)
+        engine_choice.choose_engine(AUTO, lambda text: None)
     assert "linux-modules-extra" in caught.value.hint
     assert "sudo" not in caught.value.hint
 
 
 def test_a_kernel_with_netem_needs_no_guest(monkeypatch: pytest.MonkeyPatch) -> None:
     host(monkeypatch, lambda: features(True))
-    assert not engine.choose_engine("auto", lambda text: None).elsewhere
+    assert not engine_choice.choose_engine(AUTO, lambda text: None).elsewhere
 
 
 @pytest.mark.parametrize(
@@ -132,7 +135,7 @@ def test_a_rerun_takes_the_key_along_by_file_alone(monkeypatch: pytest.MonkeyPat
         return 3
 
     monkeypatch.setattr(netlab.namespaces.guest.launcher, "run_in_guest", run)
-    assert engine.GuestEngine(KERNEL, "").rerun(["demo"]) == 3
+    assert engines.GuestEngine(KERNEL, "").rerun(["demo"]).status == 3
     ((name, secret),) = seen.pop("private_files").items()  # type: ignore[attr-defined]
     assert (name, len(secret)) == ("NETLAB_LAB_KEY", 32)
     assert secret not in repr(seen).encode()
@@ -142,15 +145,15 @@ def test_a_rerun_takes_the_key_along_by_file_alone(monkeypatch: pytest.MonkeyPat
 def test_the_lab_key_is_the_launchers_where_it_has_made_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert engine.lab_key() != engine.lab_key()
+    assert lab_key() != lab_key()
     file = tmp_path / "key"
     key = Key.new()
     key.write(file)
     monkeypatch.setenv("NETLAB_LAB_KEY", str(file))
-    assert engine.lab_key() == key
+    assert lab_key() == key
     file.chmod(file.stat().st_mode | stat.S_IRGRP)
     with pytest.raises(AuthError, match="others than its owner"):
-        engine.lab_key()
+        lab_key()
 
 
 def test_no_key_that_lasts_is_made_in_a_guest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -169,9 +172,9 @@ def relay_possible(monkeypatch: pytest.MonkeyPatch, tun: bool) -> None:
 def test_without_netem_and_guest_the_relay_is_the_third_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     relay_possible(monkeypatch, tun=True)
     told: list[str] = []
-    chosen = engine.choose_engine("auto", told.append)
-    assert isinstance(chosen, engine.RelayEngine)
-    assert (chosen.name, chosen.clock, chosen.elsewhere) == ("relay", "real", False)
+    chosen = engine_choice.choose_engine(AUTO, told.append)
+    assert isinstance(chosen, engines.RelayEngine)
+    assert (chosen.name, chosen.elsewhere) == ("relay", False)
     assert "third choice" in told[-1]
     assert "it lacks sch_netem" in told[-1]
 
@@ -179,13 +182,13 @@ def test_without_netem_and_guest_the_relay_is_the_third_choice(monkeypatch: pyte
 def test_without_a_tun_device_there_is_no_third_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     relay_possible(monkeypatch, tun=False)
     with pytest.raises(FeatureMissing, match="no guest kernel"):
-        engine.choose_engine("auto", lambda text: None)
+        engine_choice.choose_engine(AUTO, lambda text: None)
 
 
 def test_a_guest_goes_before_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
     relay_possible(monkeypatch, tun=True)
     guest_there(monkeypatch)
-    assert engine.choose_engine("auto", lambda text: None).name == "guest"
+    assert engine_choice.choose_engine(AUTO, lambda text: None).name == "guest"
 
 
 @pytest.mark.parametrize("where", ["host", "relay"])
@@ -212,10 +215,9 @@ def test_virtual_time_runs_the_newest_kernel_with_time_travel(monkeypatch: pytes
     monkeypatch.setattr(
         netlab.namespaces.guest.launcher, "run_in_guest", lambda argv, **options: seen.update(options) or 0
     )
-    chosen = engine.virtual_engine("")
-    assert isinstance(chosen, engine.GuestEngine)
-    assert chosen.clock == "virtual"
-    assert chosen.rerun(["demo"]) == 0
+    chosen = engine_choice.choose_engine(VIRTUAL, print)
+    assert isinstance(chosen, engines.GuestEngine)
+    assert chosen.rerun(["demo"]).status == 0
     assert seen["kernel"] is kernel
     assert type(seen["clock"]).__name__ == "VirtualClock"
 
@@ -223,10 +225,10 @@ def test_virtual_time_runs_the_newest_kernel_with_time_travel(monkeypatch: pytes
 def test_a_guest_in_real_time_cannot_turn_virtual(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NETLAB_GUEST", "7.2.7 sha256:0")
     with pytest.raises(GuestError, match="runs in real time"):
-        engine.virtual_engine("")
+        engine_choice.choose_engine(VIRTUAL, print)
     monkeypatch.setenv("NETLAB_CLOCK", "virtual")
-    inside = engine.virtual_engine("guest")
-    assert (inside.name, inside.clock, inside.elsewhere) == ("guest", "virtual", False)
+    inside = engine_choice.choose_engine(VIRTUAL._replace(engine="guest"), print)
+    assert (inside.name, inside.elsewhere) == ("guest", False)
 
 
 def test_a_check_without_virtual_time_is_refused() -> None:
@@ -236,19 +238,21 @@ def test_a_check_without_virtual_time_is_refused() -> None:
     assert "--virtual-time" in done.stderr
 
 
-def test_a_relays_programs_learn_of_it_and_results_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NETLAB_ENGINE", "")
-    assert machine()["engine"] == "host"
-    engine.RelayEngine("").begin()
-    assert machine()["engine"] == "relay"
-    engine.HostEngine("").begin()
-    assert "NETLAB_ENGINE" not in os.environ
+def test_a_result_names_the_wiring_of_its_lab_whatever_the_process_was_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert (machine()["engine"], machine("relay")["engine"]) == ("host", "relay")
+    monkeypatch.setenv("NETLAB_ENGINE", "relay")  # a program in a lab
+    assert (machine()["engine"], machine("host")["engine"]) == ("relay", "host")
+    monkeypatch.setenv("NETLAB_ENGINE", "host")
     monkeypatch.setenv("NETLAB_GUEST", "7.2.12 sha256:1")
     assert (machine()["engine"], machine()["clock"], machine()["guest"]) == ("guest", "real", "7.2.12 sha256:1")
+    assert machine("relay")["engine"] == "relay"
     assert "not_claimable" not in machine()
     monkeypatch.setenv("NETLAB_CLOCK", "virtual")
     assert machine()["clock"] == "virtual"
     assert "deadlines" in str(machine()["not_claimable"])
+    assert "deadlines" in str(machine("model", "virtual")["not_claimable"])
 
 
 def test_an_ordinary_user_goes_into_a_user_namespace_where_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,8 +260,8 @@ def test_an_ordinary_user_goes_into_a_user_namespace_where_that_works(monkeypatc
     monkeypatch.setattr(netlab.namespaces.user_namespace, "has_capabilities", lambda: False)
     monkeypatch.setattr(netlab.rootless, "begin_rootless", lambda: entered.append(True))
     monkeypatch.setattr(netlab.rootless, "try_rootless", lambda: RootlessTrial(features(True)))  # type: ignore[arg-type]
-    chosen = engine.choose_engine("auto", lambda text: None)
-    assert isinstance(chosen, engine.HostEngine)
+    chosen = engine_choice.choose_engine(AUTO, lambda text: None)
+    assert isinstance(chosen, engines.HostEngine)
     assert "user namespace" in chosen.reason
     assert entered == []  # it is chosen; nothing has been changed yet
     chosen.begin()
@@ -271,7 +275,7 @@ def test_an_ordinary_user_without_user_namespaces_hears_why_and_what_would_help(
     barred = RootlessTrial(None, "cannot enter a user namespace: Operation not permitted")
     monkeypatch.setattr(netlab.rootless, "try_rootless", lambda: barred)
     with pytest.raises(FeatureMissing, match="cannot enter a user namespace") as caught:
-        engine.choose_engine("auto", lambda text: None)
+        engine_choice.choose_engine(AUTO, lambda text: None)
     assert caught.value.hint.startswith("run as root (sudo), or ")
 
 
@@ -292,3 +296,88 @@ def test_the_setting_that_bars_user_namespaces_is_named(
     assert netlab.rootless.rootless_remedy(tmp_path).endswith(remedy)
     setting.write_text("7\n" if not value else "0\n")
     assert "sysctl" not in netlab.rootless.rootless_remedy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("guest", "run", "--on", "relay", "--", "true"),
+        ("guest", "run", "--on", "host", "--", "true"),
+        ("guest", "fetch", "--on", "relay"),
+        ("guest", "fetch", "--on", "guest"),
+        ("guest", "build", "--on", "guest"),
+        ("lab", "list", "--on", "relay"),
+        ("doctor", "--on", "relay"),
+        ("profile", "list", "--on", "relay"),
+        ("agent", "serve", "--on", "relay"),
+    ],
+)
+def test_an_engine_that_would_change_nothing_is_refused(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(main, [*words])
+    assert done.exit_code == 2, done.output
+    assert "Invalid value for '--on'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("guest", "fetch"), ("guest", "build"), ("lab", "list"), ("shim", "a", "b", "--profile", "loss=1%")]
+)
+def test_virtual_time_where_no_guest_runs_is_refused(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(main, [*words, "--virtual-time"])
+    assert done.exit_code == 2, done.output
+    assert "guest" in done.stderr
+
+
+def test_a_guest_cache_that_cannot_be_read_is_the_same_to_doctor_and_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unreadable(cache: object = None) -> GuestKernel:
+        raise GuestError("guest cache /x: Permission denied")
+
+    from netlab.doctor import examine
+    from netlab.doctor_facts import gather_facts
+
+    relay_possible(monkeypatch, tun=True)
+    monkeypatch.setattr(netlab.namespaces.guest.installed, "default_guest_kernel", unreadable)
+    assert engine_choice.choose_engine(AUTO, lambda text: None).name == "relay"
+    (found,) = (one for one in examine(gather_facts()) if one.about == "labs run")
+    assert found.text.startswith("through a relay")
+
+
+def test_a_damaged_kernel_is_what_the_engine_takes_and_the_doctor_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from netlab.doctor import examine
+    from netlab.doctor_facts import gather_facts
+
+    relay_possible(monkeypatch, tun=True)
+    guest_there(monkeypatch)  # a folder that is not there: whole by its record, not by its files
+    assert engine_choice.choose_engine(AUTO, lambda text: None).name == "guest"
+    found = {one.about: one for one in examine(gather_facts())}
+    assert (found["guest kernel"].verdict, found["labs run"].verdict) == ("missing", "missing")
+    assert found["labs run"].remedy == "netlab guest fetch --again"
+
+
+def test_the_environment_limits_the_guest_of_any_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = GuestKernel(path=Path("/built"), release="7.2.12", sha256="1" * 64, time_travel=True)
+    monkeypatch.setattr(netlab.namespaces.guest.installed, "time_travel_kernel", lambda cache=None: kernel)
+    seen: dict[str, object] = {}
+    monkeypatch.setattr(
+        netlab.namespaces.guest.launcher, "run_in_guest", lambda argv, **options: seen.update(options) or 0
+    )
+    for name, value in (("VIRTUAL_BUDGET", "48h"), ("STALL", "2min"), ("WALL_LIMIT", "90s")):
+        monkeypatch.setenv(f"NETLAB_{name}", value)
+    words = ["exec", "--profile", "loss=1%", "--virtual-time", "--", "true"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    clock = seen["clock"]
+    assert (clock.budget_s, clock.stall_s, seen["timeout_s"]) == (172800.0, 120.0, 90.0)  # type: ignore[attr-defined]
+    monkeypatch.setenv("NETLAB_STALL", "0")
+    refused = CliRunner().invoke(main, words)
+    assert (refused.exit_code, "NETLAB_STALL: '0': must be above 0" in refused.stderr) == (2, True)
+
+
+def test_a_bug_in_the_trial_of_user_namespaces_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ValueError("a bug of ours")
+
+    monkeypatch.setattr(netlab.rootless, "enter_user_namespace", broken)
+    assert "ValueError('a bug of ours')" in netlab.rootless.try_rootless().problem

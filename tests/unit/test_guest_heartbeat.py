@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from netlab.namespaces.guest.heartbeat import (
     SHOWN_CHARACTERS,
     SHOWN_PROCESSES,
+    Heartbeat,
     describe_processes,
     printable,
     read_beat,
@@ -21,6 +25,46 @@ def process(proc: Path, pid: int, command: bytes, state: str = "S", name: str = 
     (proc / str(pid)).mkdir(parents=True)
     (proc / str(pid) / "cmdline").write_bytes(command)
     (proc / str(pid) / "stat").write_text(f"{pid} ({name}) {state} 1 1")
+
+
+@pytest.fixture
+def heart(tmp_path: Path) -> Iterator[Heartbeat]:
+    """A heartbeat that is due."""
+    made = Heartbeat(tmp_path, time.monotonic_ns() - 10**9, 10**8, 0)
+    yield made
+    os.close(made.fd)
+    os.close(made._file)
+
+
+def strike(heart: Heartbeat) -> None:
+    assert select.select([heart.fd], [], [], 10.0)[0]
+    heart.strike()
+
+
+def test_the_beats_since_the_start_are_noted(tmp_path: Path, heart: Heartbeat) -> None:
+    assert read_beat(tmp_path) is None
+    strike(heart)
+    passed_s = read_beat(tmp_path)
+    assert passed_s is not None
+    assert 0.937 <= passed_s < 10.0
+    assert read_processes(tmp_path)
+
+
+def test_a_full_disk_does_not_end_pid_1(tmp_path: Path, heart: Heartbeat) -> None:
+    (tmp_path / "processes").symlink_to("/dev/full")
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, heart._file)
+    os.close(full)
+    strike(heart)
+    assert read_beat(tmp_path) is None
+
+
+def test_no_room_for_the_first_note_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "beat").symlink_to("/dev/full")
+    before = sorted(os.listdir("/proc/self/fd"))
+    with pytest.raises(OSError, match="No space left"):
+        Heartbeat(tmp_path, time.monotonic_ns(), 10**8, 0)
+    assert sorted(os.listdir("/proc/self/fd")) == before
 
 
 @pytest.mark.parametrize(

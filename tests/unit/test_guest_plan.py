@@ -20,11 +20,7 @@ def arguments(**changes: object) -> tuple[str, ...]:
         "binary": "/cache/linux",
         "memory_bytes": 1 << 30,
         "job_folder": "/jobs/job",
-        "init": ("/usr/bin/python3", "-IBS", "/lib/netlab/entry.py", "init", "/jobs/job"),
-        "log_fd": 5,
-        "stdout_fd": 6,
-        "stderr_fd": 7,
-        "control_fd": 8,
+        "init": ("/usr/bin/python3", "-BsS", "/lib/netlab/entry.py", "init", "/proc/self/fd/7"),
     }
     return kernel_arguments(**{**given_, **changes})  # type: ignore[arg-type]
 
@@ -70,7 +66,7 @@ def test_the_consoles_and_the_memory_stand_on_the_command_line() -> None:
     line = arguments()
     assert line[0] == "/cache/linux"
     for expected in (
-        "mem=1048576K", "con0=null,fd:5", "con1=null,fd:6", "con2=null,fd:7", "con3=fd:8,fd:8", "con=null",
+        "mem=1048576K", "con0=null,fd:3", "con1=null,fd:4", "con2=null,fd:5", "con3=fd:6,fd:6", "con=null",
         "rootfstype=hostfs", "seccomp=on", "uml_dir=/jobs/job/", "init=/usr/bin/python3",
     ):  # fmt: skip
         assert expected in line
@@ -79,7 +75,7 @@ def test_the_consoles_and_the_memory_stand_on_the_command_line() -> None:
 
 def test_what_follows_the_dashes_goes_to_pid_1() -> None:
     line = arguments()
-    assert line[line.index("--") + 1 :] == ("-IBS", "/lib/netlab/entry.py", "init", "/jobs/job")
+    assert line[line.index("--") + 1 :] == ("-BsS", "/lib/netlab/entry.py", "init", "/proc/self/fd/7")
 
 
 def test_paths_with_blanks_are_quoted_as_the_kernel_reads_them() -> None:

@@ -10,9 +10,15 @@ from netlab.namespaces.guest.watchdog import LOOK_EVERY_S, Verdict, VirtualWatch
 
 
 class Scene:
-    """A watchdog with a clock and notes that the test moves."""
+    """A watchdog with a clock and notes that the test moves; the kernel has been started."""
 
-    def __init__(self, folder: Path, deadline_s: float | None = None, busiest: str = "python3 spin.py") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        deadline_s: float | None = None,
+        busiest: str = "python3 spin.py",
+        started: bool = True,
+    ) -> None:
         self.now_s = 100.0
         self.folder = folder
         self.dog = VirtualWatchdog(
@@ -23,6 +29,8 @@ class Scene:
             busiest=lambda: busiest,
             clock=self.clock,
         )
+        if started:
+            self.dog.begin()
 
     def clock(self) -> float:
         return self.now_s
@@ -86,6 +94,25 @@ def test_before_the_first_beat_the_same_holds(tmp_path: Path) -> None:
     verdict = Scene(tmp_path).watch(100.0)
     assert verdict is not None
     assert "before its first beat" in verdict.message
+
+
+def test_before_the_kernel_starts_nothing_stands_still(tmp_path: Path) -> None:
+    """Input is read to its end first, and whoever writes it may take any time."""
+    scene = Scene(tmp_path, started=False)
+    assert scene.dog.patience_s() is None
+    assert scene.watch(1000.0) is None
+    scene.dog.begin()
+    assert scene.watch(4.0) is None
+    assert scene.watch(2.0) is not None
+
+
+def test_the_limit_outside_holds_before_the_kernel_starts(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, deadline_s=102.0, started=False)
+    assert scene.dog.patience_s() == 2.0
+    verdict = scene.watch(10.0)
+    assert verdict is not None
+    assert (verdict.status, scene.now_s) == (124, 102.0)
+    assert "before the guest was started: all of its input is read first" in verdict.message
 
 
 def test_where_nothing_is_seen_to_run_the_last_note_is_told(tmp_path: Path) -> None:

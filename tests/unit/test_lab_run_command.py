@@ -133,3 +133,40 @@ def test_what_is_no_report_is_refused_by_name(tmp_path: Path) -> None:
     assert status == 2 and "x.json" in stderr and "is no report" in stderr
     status, _, stderr = run("compare", tmp_path / "gone.json", path)
     assert status == 2 and "cannot be read" in stderr
+
+
+def test_media_are_none_of_the_models(tmp_path: Path) -> None:
+    path = write(tmp_path, "")
+    text = path.read_text().replace("[[link]]", '[media.air]\nrate = "10mbit"\n[[link]]\nmedium = "air"')
+    path.write_text(text)
+    status, _, stderr = run("run", path, "--on", "model")
+    assert status == 2
+    assert "media.air" in stderr and "no media" in stderr and "--on guest" in stderr
+
+
+def test_the_models_results_claim_no_deadlines(tmp_path: Path) -> None:
+    report = json.loads(play(tmp_path, "a")["output"].read_text())
+    here = report["run"]["machine"]
+    assert (here["engine"], here["clock"]) == ("model", "virtual")
+    assert "deadlines" in here["not_claimable"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "least_s", "most_s"),
+    [("delay=2s,jitter=500ms", 4.0, 4.5), ("ethernet-clean", 0.3, 0.5)],
+)
+def test_packets_may_settle_as_long_as_their_link_can_hold_them(
+    tmp_path: Path, profile: str, least_s: float, most_s: float
+) -> None:
+    from netlab.episode.run import EpisodePlan
+    from netlab.lab_spec import read_lab_spec
+
+    path = write(tmp_path, "horizon = 200", profile)
+    assert least_s <= EpisodePlan.of(read_lab_spec(path), str(path)).settling_s <= most_s
+
+
+def test_an_incomplete_packet_log_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from netlab.cli.packet_file import write_packets
+
+    write_packets(tmp_path / "p.txt", PacketLog.of({"incomplete": "3 frames were missed"}, []))
+    assert "p.txt is incomplete: 3 frames were missed" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from netlab.errors import ProfileError
 from netlab.traces.distribution import kernel_delays_ns
 from netlab.traces.model.correlated_draw import draws_to_forget
 from netlab.traces.model.delay_draw import TableDelay
-from netlab.traces.model.dialect import Dialect
+from netlab.traces.model.dialect import LINUX_6_1, Dialect
 from netlab.traces.model.fate import Copy, Fate
 from netlab.traces.model.link_model import LinkModel
 from netlab.traces.model.qdisc_change import Correlations, QdiscChange
@@ -361,7 +361,7 @@ class TestChanges:
         assert model.state == QdiscChange.in_full(second).merge(shown)
 
     def test_a_kernel_without_seeds_ignores_them(self) -> None:
-        dialect = Dialect(name="old", seed_honoured=False)
+        dialect = LINUX_6_1
         state = QdiscState(loss=HALF, seed=1)
         model, other = LinkModel(state, dialect, unseeded_seed=SEED), LinkModel(state, dialect, unseeded_seed=SEED)
         assert model.state.seed is None

@@ -161,3 +161,25 @@ def test_what_is_refused_changes_nothing() -> None:
         LinkModels([])
     with pytest.raises(ProfileError, match="now_ns is empty"):
         models.enqueue_batch(np.zeros(0, dtype=np.int64), 60)
+
+
+def test_fates_stay_as_they_were_returned() -> None:
+    models = LinkModels([QdiscState(latency_ns=5 * MS)] * 2)
+    active = np.array([True, False])
+    fates = models.enqueue(0, 60, active=active)
+    models.apply(0, QdiscState(latency_ns=9 * MS))
+    active[:] = [False, True]
+    models.enqueue(MS, 60, active=active)
+    assert fates.original.delay_ns.tolist() == [5 * MS, 5 * MS]
+    assert fates.entered.tolist() == fates.original.queued.tolist() == [True, False]
+    assert fates.lost.tolist() == [False, False]
+
+
+def test_columns_that_are_shared_refuse_to_be_written() -> None:
+    models = LinkModels([QdiscState(latency_ns=5 * MS)] * 2)
+    fates = models.enqueue(0, 60)
+    for column in (fates.entered, fates.over_limit, fates.original.marked, fates.original.delay_ns):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 1
+    fates.original.leave_ns[:] = 0  # not shared: the backlog has its own
+    assert models.backlog_packets(MS).tolist() == [1, 1]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from one_by_one import change_one_by_one
 
-from netlab.errors import LabError
+from netlab.errors import LabError, ProfileError
 from netlab.lab_play import LabPlay
-from netlab.namespaces.change import change_one_by_one
 from netlab.namespaces.features import KernelFeatures
 from netlab.namespaces.link import Link
 from netlab.namespaces.link_plan import LinkPlan, plan_link
@@ -143,6 +143,19 @@ def test_stopping_gives_the_link_back_and_may_be_repeated() -> None:
         link.apply(LinkProfile())
     assert play.player is player  # its log is there to be read
     assert len(set(kernel.seeds)) == len(kernel.seeds)
+
+
+@pytest.mark.parametrize("state", [QdiscState(corrupt=1), QdiscState(loss_correlation=1)])
+def test_a_later_step_that_comes_by_chance_is_refused_in_virtual_time(
+    state: QdiscState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link, _ = _link()
+    play = LabPlay("lab x")
+    track = Track(name="t", starts_s=(0.0, 1e-3), states=(QdiscState(), state), duration_s=2e-3)
+    play.add(link, "forward", track)
+    monkeypatch.setenv("NETLAB_CLOCK", "virtual")
+    with pytest.raises(ProfileError, match=r"link a-b: .* in virtual time there is none"):
+        play.add(link, "forward", track)
 
 
 def test_whether_seeds_are_in_force() -> None:

@@ -6,6 +6,7 @@ import ast
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def test_wheel_holds_netlab_alone(wheel_names: list[str]) -> None:
 
 
 def test_wheel_holds_each_room_and_its_data(wheel_names: list[str]) -> None:
-    for room in (*ROOMS, "wire", "control", "cli", "bench"):
+    for room in (*ROOMS, "traces/model", "traces/packets", "wire", "control", "cli", "bench"):
         assert f"netlab/{room}/__init__.py" in wheel_names
     assert "netlab/py.typed" in wheel_names
     assert any(name.startswith("netlab/traces/data/") for name in wheel_names)
@@ -70,7 +71,8 @@ def test_one_door_to_each_library() -> None:
 
 # What each room may import beside the standard library and itself: the table of docs/architecture.md.
 GROUND = {"netlab", "netlab.errors", "netlab.units", "netlab.messages", "netlab.stop_signals", "msgspec",
-          "netlab.charge", "netlab.clock_name", "netlab.cpu_tokens"}  # fmt: skip
+          "netlab.charge", "netlab.clock_name", "netlab.cpu_tokens", "netlab.did_you_mean",
+          "netlab.working_folder"}  # fmt: skip
 ALLOWED = {
     "netlab/wire": GROUND | {"netlab.wire", "numpy", "cryptography"},
     "netlab/control": GROUND | {"netlab.control", "numpy"},
@@ -99,6 +101,19 @@ def test_a_room_imports_what_the_table_allows_and_nothing_else(room: str) -> Non
     for path in paths:
         foreign = {name for name in imported_names(path) - ALLOWED[room] if name not in sys.stdlib_module_names}
         assert not foreign, f"{path.relative_to(ROOT)} imports {foreign}"
+
+
+def test_the_contract_of_the_roof_names_all_of_it() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (roof,) = [one for one in contracts if one["name"] == "no room knows the roof"]
+    below = {name.replace("/", ".") for name in ALLOWED} | GROUND
+    rooms = {name if name.startswith("netlab.") else f"netlab.{name}" for name in below - {"netlab", "msgspec"}}
+    assert set(roof["source_modules"]) == rooms
+    inside = [
+        path for path in (ROOT / "netlab").iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()
+    ]
+    there = {f"netlab.{path.stem}" for path in inside if not path.stem.startswith("__")} - rooms
+    assert set(roof["forbidden_modules"]) == there, "name a new module in pyproject.toml, or make it ground"
 
 
 @pytest.mark.parametrize("name", ["charge", "clock_name", "cpu_tokens"])

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlab.errors import SpecError
-from netlab.traces.packets.packet_log import Arrival, PacketLog, PacketRecord, record_packet
+from netlab.traces.packets.packet_log import (
+    Arrival,
+    PacketLog,
+    PacketRecord,
+    header_lines,
+    record_line,
+    record_packet,
+)
 
 TIMES = st.integers(min_value=0, max_value=2**62)
 FATES = st.sampled_from(
@@ -29,6 +36,12 @@ HEADER = {"netlab": "0.1.0", "engine": "guest", "clock": "virtual", "kernel": "7
 def test_a_log_comes_back_as_it_was_written(records: list[PacketRecord]) -> None:
     log = PacketLog.of(HEADER, records)
     assert PacketLog.decode(log.encode()) == log
+
+
+@given(st.lists(RECORDS, max_size=30))
+def test_a_log_written_line_by_line_is_a_log(records: list[PacketRecord]) -> None:
+    text = header_lines(HEADER) + "".join(record_line(record) for record in records)
+    assert PacketLog.decode(text.encode()) == PacketLog(HEADER, tuple(records))
 
 
 @given(st.lists(RECORDS, max_size=30))

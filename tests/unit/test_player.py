@@ -8,9 +8,10 @@ import threading
 from collections.abc import Sequence
 
 import pytest
+from one_by_one import change_one_by_one
 
 from netlab.errors import KernelError, LabError, SpecError
-from netlab.namespaces.change import Change, Refusals, change_one_by_one
+from netlab.namespaces.impairer import Change, Refusals
 from netlab.namespaces.player import Played, Player
 from netlab.namespaces.timeline import Timeline, Track, schedule_track
 from netlab.traces.profile import LinkProfile
@@ -90,7 +91,7 @@ def _track(count: int, step_s: float = 0.1, *, name: str = "t", loop: bool = Fal
 def test_each_step_at_its_time() -> None:
     clock = JumpingClock()
     qdisc = NotedQdisc(clock)
-    player = Player([Played(_track(5), qdisc)], clock=clock)
+    player = Player([Played(_track(5), qdisc)], change_one_by_one, clock)
     player.play()
     assert [state for _, state in qdisc.applied] == list(_states(5))
     assert [time_s for time_s, _ in qdisc.applied] == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])
@@ -103,7 +104,7 @@ def test_each_step_at_its_time() -> None:
 def test_lateness_does_not_add_up() -> None:
     clock = JumpingClock(oversleep_s=[0.03] * 5)
     qdisc = NotedQdisc(clock)
-    player = Player([Played(_track(5), qdisc)], clock=clock)
+    player = Player([Played(_track(5), qdisc)], change_one_by_one, clock)
     player.play()
     assert [time_s for time_s, _ in qdisc.applied] == pytest.approx([0.03, 0.13, 0.23, 0.33, 0.43])
     assert player.counts.late_max_s == pytest.approx(0.03)
@@ -113,7 +114,7 @@ def test_lateness_does_not_add_up() -> None:
 def test_a_late_step_is_applied_late_and_an_overtaken_one_is_logged() -> None:
     clock = JumpingClock(oversleep_s=[0.0, 0.25])
     qdisc = NotedQdisc(clock)
-    player = Player([Played(_track(5), qdisc)], clock=clock)
+    player = Player([Played(_track(5), qdisc)], change_one_by_one, clock)
     player.play()
     assert [state for _, state in qdisc.applied] == [_states(5)[number] for number in (0, 3, 4)]
     outcomes = {step.step: (step.outcome, step.applied_s) for step in player.log}
@@ -127,7 +128,7 @@ def test_a_late_step_is_applied_late_and_an_overtaken_one_is_logged() -> None:
 def test_every_step_is_accounted_for_whatever_the_clock_does() -> None:
     for oversleep_s in itertools.product((0.0, 0.05, 0.1, 0.35), repeat=4):
         clock = JumpingClock(oversleep_s=list(oversleep_s))
-        player = Player([Played(_track(8), NotedQdisc(clock, cost_s=0.02))], clock=clock)
+        player = Player([Played(_track(8), NotedQdisc(clock, cost_s=0.02))], change_one_by_one, clock)
         player.play()
         assert sorted(step.step for step in player.log) == list(range(8))
         assert player.counts.applied + player.counts.superseded == 8
@@ -138,7 +139,9 @@ def test_both_directions_on_the_same_deadline() -> None:
     clock = JumpingClock()
     forward, back = NotedQdisc(clock), NotedQdisc(clock)
     player = Player(
-        [Played(_track(3, name="forward"), forward), Played(_track(3, name="back"), back)], clock=clock
+        [Played(_track(3, name="forward"), forward), Played(_track(3, name="back"), back)],
+        change_one_by_one,
+        clock,
     )
     player.play()
     assert [time_s for time_s, _ in forward.applied] == [time_s for time_s, _ in back.applied]
@@ -150,7 +153,9 @@ def test_tracks_supersede_their_own_steps_alone() -> None:
     # Slow has a step at 0.2; when all wakes late at 0.35, fast's steps overtake fast's, never slow's.
     clock = JumpingClock(oversleep_s=[0.0, 0.25])
     fast, slow = NotedQdisc(clock), NotedQdisc(clock)
-    player = Player([Played(_track(5, name="fast"), fast), Played(_track(2, 0.2, name="slow"), slow)], clock=clock)
+    player = Player(
+        [Played(_track(5, name="fast"), fast), Played(_track(2, 0.2, name="slow"), slow)], change_one_by_one, clock
+    )
     player.play()
     assert [state for _, state in slow.applied] == list(_states(2))
     assert {step.track for step in player.log if step.outcome == "superseded"} == {"fast"}
@@ -159,7 +164,7 @@ def test_tracks_supersede_their_own_steps_alone() -> None:
 def test_a_loop_counts_on_and_seeds_anew() -> None:
     clock = JumpingClock(until_s=0.95)
     qdisc = NotedQdisc(clock)
-    player = Player([Played(_track(3, loop=True, seeded=True), qdisc)], clock=clock)
+    player = Player([Played(_track(3, loop=True, seeded=True), qdisc)], change_one_by_one, clock)
     player.play()
     assert player.duration_s == math.inf
     assert [state.seed for _, state in qdisc.applied] == list(range(500, 510))
@@ -177,7 +182,7 @@ def test_a_pass_is_a_product_not_a_sum() -> None:
 def test_a_refusal_is_logged_and_play_goes_on() -> None:
     clock = JumpingClock()
     qdisc = NotedQdisc(clock, refuse=frozenset({1}))
-    player = Player([Played(_track(4), qdisc)], clock=clock)
+    player = Player([Played(_track(4), qdisc)], change_one_by_one, clock)
     player.play()
     assert [step.outcome for step in player.log] == ["applied", "failed", "applied", "applied"]
     assert player.log[1].error.startswith("cannot change the qdisc")
@@ -215,16 +220,58 @@ def test_a_difference_found_by_read_back_is_told() -> None:
     clock = JumpingClock()
     qdisc = NotedQdisc(clock)
     qdisc.differs = True
-    player = Player([Played(_track(2), qdisc)], clock=clock)
+    player = Player([Played(_track(2), qdisc)], change_one_by_one, clock)
     player.play()
     with pytest.raises(KernelError, match="loss = 1 and not 2"):
+        player.stop()
+
+
+def test_what_went_wrong_first_is_told_whatever_the_read_back_meets() -> None:
+    clock = JumpingClock()
+    qdisc = NotedQdisc(clock, refuse=frozenset({1}))
+    player = Player([Played(_track(3), qdisc)], change_one_by_one, clock)
+    player.play()
+
+    def die() -> bool:
+        raise RuntimeError("the read-back met a bug")
+
+    qdisc.verify = die  # type: ignore[method-assign]
+    with pytest.raises(KernelError, match="cannot change the qdisc"):
+        player.stop()
+
+
+def test_the_read_back_ends_when_play_is_over_and_all_is_read() -> None:
+    clock = JumpingClock()
+    qdisc = NotedQdisc(clock)
+    player = Player([Played(_track(3), qdisc)], change_one_by_one, clock)
+    player.start()
+    assert player.wait(10.0)
+    assert player._reading is not None
+    player._reading.join(10.0)
+    assert not player._reading.is_alive()
+    assert qdisc.verified_after[-1] == 3, "the last step is read back before it ends"
+    player.stop()
+
+
+def test_a_read_back_that_meets_a_bug_is_told() -> None:
+    clock = JumpingClock()
+    qdisc = NotedQdisc(clock)
+
+    def die() -> bool:
+        raise RuntimeError("a bug")
+
+    qdisc.verify = die  # type: ignore[method-assign]
+    player = Player([Played(_track(3), qdisc)], change_one_by_one, clock)
+    player.start()
+    assert player.wait(10.0)
+    with pytest.raises(RuntimeError, match="a bug"):
         player.stop()
 
 
 def test_stop_reads_back_what_was_applied_last() -> None:
     clock = JumpingClock(until_s=0.15)
     qdisc = NotedQdisc(clock)
-    player = Player([Played(_track(5), qdisc)], clock=clock)
+    player = Player([Played(_track(5), qdisc)], change_one_by_one, clock)
     player.play()
     player.stop()
     assert qdisc.verified_after[-1] == len(qdisc.applied) == 2
@@ -233,7 +280,7 @@ def test_stop_reads_back_what_was_applied_last() -> None:
 
 def test_the_log_is_bounded_and_the_counts_go_on() -> None:
     clock = JumpingClock()
-    player = Player([Played(_track(100), NotedQdisc(clock))], clock=clock, log_steps=10)
+    player = Player([Played(_track(100), NotedQdisc(clock))], change_one_by_one, clock, log_steps=10)
     player.play()
     assert [step.step for step in player.log] == list(range(90, 100))
     assert player.counts.applied == 100
@@ -248,7 +295,7 @@ def test_states_are_made_before_their_deadline() -> None:
         return step
 
     track = Track(name="t", starts_s=(0.0, 0.1, 0.2), states=_states(3), duration_s=0.3, seed_of=seed_of)
-    Player([Played(track, NotedQdisc(clock))], clock=clock).play()
+    Player([Played(track, NotedQdisc(clock))], change_one_by_one, clock).play()
     assert made == [(0, 0.0), (1, 0.0), (2, pytest.approx(0.1))]
 
 
@@ -268,7 +315,7 @@ def test_a_superseded_state_is_never_made() -> None:
 
 def test_nothing_to_play() -> None:
     clock = JumpingClock()
-    player = Player([], clock=clock)
+    player = Player([], change_one_by_one, clock)
     player.play()
     assert (player.log, player.duration_s) == ([], 0.0)
 
@@ -276,7 +323,9 @@ def test_nothing_to_play() -> None:
 def test_misuse_of_a_player() -> None:
     clock = JumpingClock()
     with pytest.raises(LabError, match="two tracks of one name"):
-        Player([Played(_track(1), NotedQdisc(clock)), Played(_track(1), NotedQdisc(clock))], clock=clock)
+        Player(
+            [Played(_track(1), NotedQdisc(clock)), Played(_track(1), NotedQdisc(clock))], change_one_by_one, clock
+        )
 
 
 @pytest.mark.parametrize(

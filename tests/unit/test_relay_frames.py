@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import socket
 import struct
 
@@ -12,11 +14,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from netem_states import netem_states
 
-from netlab.namespaces.relay.frame import MAX_FRAME_BYTES, FrameReader, RelayFrameError, send_frame
+from netlab.errors import FeatureMissing, KernelError, NetlabError, PrivilegeError, ProfileError
+from netlab.namespaces.passed_descriptors import close_all
 from netlab.namespaces.relay.frame_edit import flip_bit, is_ecn_capable, mark_congestion
-from netlab.namespaces.relay.plain_state import from_plain, to_plain
+from netlab.namespaces.relay.message_stream import MAX_MESSAGE_BYTES, MessageError, MessageReader, send_message
 from netlab.namespaces.relay.raw_port import finish_checksum
-from netlab.namespaces.relay.requests import AddLink, Asked, Change, Place, Put
+from netlab.namespaces.relay.refusal import Refusal
+from netlab.namespaces.relay.requests import (
+    AddLinks,
+    Asked,
+    LinkPlace,
+    NewLink,
+    Put,
+    PutStates,
+    Reply,
+    from_plain,
+    to_plain,
+)
+from netlab.namespaces.relay.tap import TapPort
 from netlab.traces.qdisc_state import FourStateState, GilbertElliottState, QdiscState, SlotState
 
 MACS = bytes(12)
@@ -99,9 +114,9 @@ def test_checksum_place_beyond_the_frame_is_left_alone() -> None:
     ],
 )
 def test_state_arrives_as_it_was(state: QdiscState) -> None:
-    asked = Asked(1, Change((Put(Place(number=0, side="back"), to_plain(state)),)))
+    asked = Asked(1, PutStates((Put(LinkPlace(0, "back"), to_plain(state)),)))
     read = msgspec.msgpack.decode(msgspec.msgpack.encode(asked), type=Asked)
-    assert isinstance(read.request, Change)
+    assert isinstance(read.request, PutStates)
     assert from_plain(read.request.puts[0].state) == state
 
 
@@ -110,43 +125,119 @@ def test_any_state_arrives_as_it_was(state: QdiscState) -> None:
     assert from_plain(msgspec.msgpack.decode(msgspec.msgpack.encode(to_plain(state)))) == state
 
 
-def test_frames_and_descriptors_arrive_in_pieces() -> None:
+def test_messages_and_descriptors_arrive_in_pieces() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        reader = FrameReader(theirs)
+        reader = MessageReader(theirs)
         file = os.memfd_create("relay-test")
-        send_frame(ours, b"first", [file, file])
+        send_message(ours, b"first", [file, file])
         os.close(file)
-        whole = struct.pack("=I", 6) + b"second"
+        whole = struct.pack("=II", 6, 0) + b"second"
         ours.send(whole[:7])
         assert reader.receive()
-        assert reader.next_frame() == b"first"
-        assert len(reader.descriptors) == 2
-        while reader.next_frame() is None:
+        first = reader.next_message()
+        assert first is not None
+        assert (first.body, len(first.descriptors), first.is_short) == (b"first", 2, False)
+        close_all(first.descriptors)
+        while (second := reader.next_message()) is None:
             ours.send(whole[7:])
             assert reader.receive()
+        assert second == (b"second", [], False)
         ours.close()
         assert not reader.receive()
-        reader.close()
-        assert not reader.descriptors
 
 
-def test_frame_too_long_is_refused_before_it_is_read() -> None:
+def test_descriptors_of_a_message_that_was_never_whole_are_closed() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        ours.send(struct.pack("=I", MAX_FRAME_BYTES + 1))
-        reader = FrameReader(theirs)
+        reader = MessageReader(theirs)
+        before = len(os.listdir("/proc/self/fd"))
+        head = struct.pack("=II", 6, 2)
+        socket.send_fds(ours, [head], [ours.fileno(), ours.fileno()])
+        assert reader.receive()
+        assert reader.next_message() is None
+        assert len(os.listdir("/proc/self/fd")) == before + 2
+        reader.close()
+        assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("room", [0, 1])
+def test_descriptors_that_find_no_room_are_missed_and_not_taken_from_the_next_message(room: int) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        reader = MessageReader(theirs)
+        send_message(ours, b"first", [ours.fileno(), ours.fileno()])
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        free = [os.dup(0) for _ in range(room + 1)]
+        close_all(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free[-1], hard))
+        try:
+            assert reader.receive()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        send_message(ours, b"second", [ours.fileno()])
+        assert reader.receive()
+        first = reader.next_message()
+        assert first is not None
+        assert (first.body, len(first.descriptors), first.is_short) == (b"first", room, True)
+        close_all(first.descriptors)
+        second = reader.next_message()
+        assert second is not None
+        assert (second.body, len(second.descriptors), second.is_short) == (b"second", 1, False)
+        close_all(second.descriptors)
+
+
+def test_message_too_long_is_refused_before_it_is_read() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.send(struct.pack("=II", MAX_MESSAGE_BYTES + 1, 0))
+        reader = MessageReader(theirs)
         reader.receive()
-        with pytest.raises(RelayFrameError, match="at most"):
-            reader.next_frame()
+        with pytest.raises(MessageError, match="at most"):
+            reader.next_message()
 
 
 def test_request_that_is_none_is_refused() -> None:
-    good = msgspec.to_builtins(Asked(1, AddLink(number=0, name="a-b", kinds=("tap", "tap"), frame_bytes=1518)))
+    link = NewLink(number=0, name="a-b", kinds=("tap", "tap"), frame_bytes=1518)
+    good = msgspec.to_builtins(Asked(1, AddLinks((link,))))
+    kindless = {**msgspec.to_builtins(link), "kinds": []}
     for damage in (
         {"request": {"type": "Explode"}},
         {"number": "one"},
-        {"request": {**good["request"], "kinds": []}},
+        {"request": {**good["request"], "links": [kindless]}},
     ):
         with pytest.raises(msgspec.ValidationError):
             msgspec.msgpack.decode(msgspec.msgpack.encode({**good, **damage}), type=Asked)
+
+
+@pytest.mark.parametrize(
+    ("raised", "wanted"),
+    [
+        (OSError(errno.ENODEV, "no"), KernelError("do it", errno.ENODEV)),
+        (OSError(errno.EPERM, "no"), PrivilegeError("do it", errno.EPERM)),
+        (FeatureMissing("have it", 2, "no tun", "load it"), FeatureMissing("do it", 2, "no tun", "load it")),
+        (KernelError("have it", 24, "full", "raise it"), KernelError("do it", 24, "full", "raise it")),
+        (ProfileError("no slots", "leave them out"), ProfileError("no slots", "leave them out")),
+    ],
+)  # fmt: skip
+def test_refusal_is_raised_in_the_lab_as_what_it_was_in_the_relay(
+    raised: OSError | NetlabError, wanted: NetlabError
+) -> None:
+    packed = msgspec.msgpack.encode(Reply(refusal=Refusal.of(raised)))
+    refusal = msgspec.msgpack.decode(packed, type=Reply).refusal
+    assert refusal is not None
+    error = refusal.error("do it")
+    assert (type(error), str(error)) == (type(wanted), str(wanted))
+    assert error.hint == wanted.hint or (isinstance(raised, OSError) and error.hint)
+    assert getattr(error, "errno", None) == getattr(wanted, "errno", None)
+
+
+def test_a_frame_longer_than_the_links_is_dropped_whole() -> None:
+    # A socket of whole messages cuts what does not fit, as a TAP does.
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours:
+        port = TapPort(theirs.detach(), 100)
+        for size in (99, 100, 101, 5000):
+            ours.send(bytes(size))
+        assert [len(port.read()) for _ in range(4)] == [99, 100, 0, 0]
+        port.close()

@@ -11,10 +11,12 @@ import pytest
 from netlab.errors import FeatureMissing, KernelError, PrivilegeError, SpecError
 from netlab.namespaces.kernel_objects import LinkEntry
 from netlab.namespaces.relay import departures as departures_module
+from netlab.namespaces.relay import packet_file as packet_file_module
+from netlab.namespaces.relay import raw_port as raw_port_module
 from netlab.namespaces.relay.departures import Departures
 from netlab.namespaces.relay.lane import Lane
 from netlab.namespaces.relay.medium_queue import MediumQueue
-from netlab.namespaces.relay.packet_sink import PacketFile
+from netlab.namespaces.relay.packet_file import PacketFile
 from netlab.namespaces.relay.shim_port import ShimPort, check_ports, default_route_interfaces, parse_port
 from netlab.namespaces.relay.tap import require_tun
 from netlab.traces.packets.packet_log import PacketLog
@@ -89,7 +91,7 @@ def test_frames_leave_by_time_and_then_by_arrival(clock: Clock) -> None:
     assert [frame[:1] for frame in sink.written] == [b"c", b"a", b"b"]
     assert departures.next_ns() == 0
     assert departures.held_bytes == 0
-    assert lane.counts().late == 0
+    assert lane.counts.late == 0
 
 
 def test_lateness_is_counted(clock: Clock) -> None:
@@ -99,7 +101,7 @@ def test_lateness_is_counted(clock: Clock) -> None:
     lane.pump()
     clock.now_ns += 1000 + 3_000_000
     departures.send_due()
-    counts = lane.counts()
+    counts = lane.counts
     assert (counts.late, counts.late_mean_s, counts.late_max_s) == (2, 0.003, 0.003)
 
 
@@ -116,14 +118,14 @@ def test_head_of_the_queue_leaves_at_once(clock: Clock) -> None:
     lane.put(QdiscState(latency_ns=10**6, gap=2, reorder=ALWAYS))
     lane.pump()
     assert [frame[:1] for frame in sink.written] == [b"b"]
-    assert lane.counts().held == 1
+    assert lane.counts.held == 1
 
 
 def test_what_the_receiver_does_not_take_is_counted(clock: Clock) -> None:
     lane, sink = lane_of([FRAME], Departures())
     sink.refusal = OSError(errno.EIO, "down")
     lane.pump()
-    assert (lane.counts().refused, lane.counts().delivered) == (1, 0)
+    assert (lane.counts.refused, lane.counts.delivered) == (1, 0)
 
 
 def test_memory_is_bounded_and_fates_stay_in_step(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +134,7 @@ def test_memory_is_bounded_and_fates_stay_in_step(clock: Clock, monkeypatch: pyt
     lane, _ = lane_of([FRAME] * 8, departures)
     lane.put(QdiscState(latency_ns=10**6))
     lane.pump()
-    counts = lane.counts()
+    counts = lane.counts
     assert (counts.held, counts.no_room, counts.lost) == (4, 4, 0)
 
 
@@ -152,13 +154,14 @@ def test_forgotten_lanes_leave_others_their_frames(clock: Clock) -> None:
 
 def test_a_medium_is_shared_before_each_lanes_own_delay(clock: Clock) -> None:
     departures = Departures()
-    medium = MediumQueue(QdiscState(rate_bytes_per_s=60_000_000, limit_packets=3), departures)  # 1 us a frame
+    medium = MediumQueue(departures)
+    medium.put(QdiscState(rate_bytes_per_s=60_000_000, limit_packets=3))  # 1 us a frame
     first, first_sink = lane_of([b"a" * 60, b"b" * 60], departures, medium)
     second, second_sink = lane_of([b"c" * 60, b"d" * 60], departures, medium)
     first.put(QdiscState(latency_ns=5000))
     first.pump()
     second.pump()
-    assert second.counts().over_limit == 1  # the fourth finds the shared queue full
+    assert second.counts.over_limit == 1  # the fourth finds the shared queue full
     written = []
     for _ in range(10):
         clock.now_ns += 1000
@@ -171,7 +174,7 @@ def test_a_medium_is_shared_before_each_lanes_own_delay(clock: Clock) -> None:
 def test_packet_file_is_a_packet_log(clock: Clock) -> None:
     departures, file = Departures(), io.StringIO()
     lane, _ = lane_of([FRAME] * 4, departures)
-    log = lane.log = PacketFile(file, {0: "edge-agent"})
+    log = lane.log = PacketFile(file)
     lane.put(QdiscState(latency_ns=1000, duplicate=ALWAYS, limit_packets=3))
     lane.pump()
     clock.now_ns += 1000
@@ -179,14 +182,130 @@ def test_packet_file_is_a_packet_log(clock: Clock) -> None:
     lane.source.frames.append(FRAME)  # type: ignore[attr-defined]
     lane.put(QdiscState(latency_ns=1000))
     lane.pump()
-    for one, sent_ns, length_bytes in departures.held():
-        log.note_pending(one, sent_ns, length_bytes)
+    for packet in departures.packets():
+        log.note_pending(packet)
     records = PacketLog.decode(file.getvalue().encode()).records
     fates = [record.fate for record in records]
     assert fates.count("pending") == 1
     assert fates.count("delivered") == 2
-    assert {record.link for record in records} == {"edge-agent"}
+    assert {record.link for record in records} == {"link-0"}
     assert all(record.delay_ns == 1000 for record in records if record.fate in ("delivered", "duplicate"))
+
+
+def logged(file: io.StringIO) -> list[tuple[str, int | None]]:
+    """Return the fate and delay of each record."""
+    return [(one.fate, one.delay_ns) for one in PacketLog.decode(file.getvalue().encode()).records]
+
+
+@pytest.mark.parametrize(
+    ("taken", "fates"),
+    [
+        ((True, True), [("delivered", 1000), ("duplicate", 1000)]),
+        ((True, False), [("delivered", 1000)]),
+        ((False, True), [("delivered", 1000)]),  # the copy that arrived is the packet
+        ((False, False), [("lost", None)]),
+    ],
+)
+def test_a_packet_is_lost_only_if_no_copy_was_taken(
+    clock: Clock, taken: tuple[bool, bool], fates: list[tuple[str, int | None]]
+) -> None:
+    departures, file = Departures(), io.StringIO()
+    lane, sink = lane_of([FRAME], departures)
+    lane.log = PacketFile(file)
+    lane.put(QdiscState(latency_ns=1000, duplicate=ALWAYS))
+    lane.pump()
+    answers = iter(taken)
+
+    def write(frame: bytes) -> None:
+        if not next(answers):
+            raise OSError(errno.EIO, "full")
+
+    sink.write = write  # type: ignore[method-assign]
+    clock.now_ns += 1000
+    departures.send_due()
+    assert logged(file) == fates
+    assert (lane.counts.delivered, lane.counts.refused) == (sum(taken), 2 - sum(taken))
+
+
+def test_a_packet_file_is_bounded_and_says_what_it_missed(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packet_file_module, "MAX_FILE_BYTES", 100)
+    file = io.StringIO()
+    lane, _ = lane_of([FRAME] * 8, Departures())
+    log = lane.log = PacketFile(file)
+    lane.pump()
+    assert len(logged(file)) == 3  # lines of 33 bytes
+    assert log.missed == 5
+
+
+def test_a_medium_counts_what_passes_it_and_forgets_what_is_dropped(clock: Clock) -> None:
+    departures = Departures()
+    medium = MediumQueue(departures)
+    lane, _ = lane_of([FRAME] * 5, departures, medium)
+    lane.pump()
+    assert (medium.counts.received, medium.counts.delivered) == (5, 5)  # in no state yet: all pass at once
+    medium.put(QdiscState(rate_bytes_per_s=60_000_000, limit_packets=3))  # 1 us a frame
+    other, _ = lane_of([FRAME] * 4, departures, medium)
+    other.pump()
+    assert (medium.counts.over_limit, medium.counts.held) == (1, 3)
+    clock.now_ns += 1000
+    departures.send_due()
+    assert (medium.counts.delivered, medium.counts.held) == (6, 2)
+    departures.forget(other.receivers)
+    assert medium.counts.held == 0
+    assert lane.counts.received == 5
+
+
+def test_joining_a_busy_port_ends(clock: Clock) -> None:
+    class BusyPort(ListPort):
+        def read(self) -> bytes:
+            self.reads = getattr(self, "reads", 0) + 1
+            return FRAME
+
+    source = BusyPort()
+    lane = Lane(source, ListPort(), Departures(), 0, "forward")
+    lane.discard()
+    assert 4096 < source.reads <= 1 << 16  # all that a TAP holds, and an end
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "hint"),
+    [
+        (errno.ENODEV, KernelError, "`ip link`"),
+        (errno.ENETDOWN, KernelError, "ip link set card0 up"),
+        (errno.EPERM, PrivilegeError, "run as root"),
+    ],
+)
+def test_sockets_that_cannot_be_had(
+    monkeypatch: pytest.MonkeyPatch, number: int, kind: type[KernelError], hint: str
+) -> None:
+    monkeypatch.setattr(raw_port_module.socket, "if_nametoindex", lambda name: 1)
+    monkeypatch.setattr(raw_port_module.socket, "socket", FakeSocket.raising(number))
+    with pytest.raises(KernelError, match="cannot listen on card0") as caught:
+        raw_port_module.open_raw("card0")
+    assert type(caught.value) is kind
+    assert hint in caught.value.hint
+
+
+class FakeSocket:
+    """A packet socket that cannot be bound."""
+
+    number = 0
+
+    @classmethod
+    def raising(cls, number: int) -> type[FakeSocket]:
+        return type("Raising", (cls,), {"number": number})
+
+    def __init__(self, *_: object) -> None:
+        self.is_closed = False
+
+    def setsockopt(self, *_: object) -> None:
+        pass
+
+    def bind(self, address: object) -> None:
+        raise OSError(self.number, "no")
+
+    def close(self) -> None:
+        self.is_closed = True
 
 
 @pytest.mark.parametrize(

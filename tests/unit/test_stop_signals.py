@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from netlab.stop_signals import stop_on_signals
+from netlab.stop_signals import Stopped, stop_on_signals, unwound_by_signals
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_is_noted_by_name_and_all_is_as_before_afterwards(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     noted: list[str] = []
@@ -32,3 +32,27 @@ def test_in_another_thread_nothing_is_touched() -> None:
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_is_unwound_once_as_by_ctrl_c(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    cleaned: list[str] = []
+    with pytest.raises(Stopped, match=number.name) as caught, unwound_by_signals():
+        try:
+            signal.raise_signal(number)
+        finally:
+            signal.raise_signal(number)  # a second one does not disturb what cleans up
+            cleaned.append("all")
+    assert (caught.value.number, cleaned) == (number, ["all"])
+    assert isinstance(caught.value, KeyboardInterrupt)
+    assert signal.getsignal(number) is before
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signals(pytest.fail), unwound_by_signals():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from netlab.errors import KernelError
+import pytest
+
+from netlab.errors import KernelError, LabError, NetlabError
 from netlab.namespaces.verifier import EVERY_S, IDLE_S, SLACK_S, Verifier
 from netlab.traces.qdisc_state import QdiscState
 
 
 class NotedImpairer:
-    def __init__(self, outcomes: list[bool | KernelError] | None = None) -> None:
+    def __init__(self, outcomes: list[bool | NetlabError] | None = None) -> None:
         self.reads = 0
         self._outcomes = iter(outcomes or [])
 
@@ -28,7 +30,7 @@ class NotedImpairer:
     def verify(self) -> bool:
         self.reads += 1
         outcome = next(self._outcomes, True)
-        if isinstance(outcome, KernelError):
+        if isinstance(outcome, NetlabError):
             raise outcome
         return outcome
 
@@ -84,3 +86,24 @@ def test_finish_reads_all_that_is_left_and_keeps_the_first_difference() -> None:
     verifier.finish()
     assert verifier.problem is first
     assert (good.reads, verifier.verified) == (1, 1)
+
+
+@pytest.mark.parametrize("error", [LabError("the relay died"), KernelError("read the qdisc", 19)])
+def test_what_cannot_be_read_is_a_problem_and_the_first_counts(error: NetlabError) -> None:
+    verifier = Verifier()
+    verifier.note("forward", NotedImpairer([error]))
+    verifier.turn(0.0, None)
+    verifier.note("back", NotedImpairer([LabError("later")]))
+    verifier.finish()
+    assert verifier.problem is error
+    assert verifier.is_done()
+
+
+def test_it_is_done_when_all_is_read_back() -> None:
+    verifier = Verifier()
+    assert verifier.is_done()
+    verifier.note("forward", NotedImpairer([False]))
+    verifier.turn(0.0, None)
+    assert not verifier.is_done(), "it was being changed: to be read again"
+    verifier.turn(EVERY_S, None)
+    assert verifier.is_done()

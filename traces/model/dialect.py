@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["LINUX_6_12", "Dialect"]
+__all__ = ["LINUX_6_1", "LINUX_6_12", "Dialect"]
 
 
 class Dialect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,3 +27,6 @@ class Dialect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 LINUX_6_12 = Dialect(name="Linux 6.12 .. 7.2")
 """Measured: packets recorded on 6.12.117; 7.2 gave the same fates."""
+
+LINUX_6_1 = Dialect(name="Linux 6.1", seed_honoured=False)
+"""Measured on 6.1.176: the same packet by packet where no draw decides, else by counting (docs/kernels.md)."""

@@ -12,7 +12,7 @@
 A frame is known by digests of its bytes; the bytes themselves are not kept. CRC-32 is linear: the CRCs of two
 frames of one length differ by a number that depends on the differing bits alone, so a table of the numbers of
 all single bits says whether one flipped bit makes one frame the other. Who that may be is first looked for among
-the frames that are missing, then by their CRCs; neither takes longer than a frame has bits.
+the last frames that are missing, then by their CRCs; neither takes longer the more frames there are.
 
 A frame may enter with its UDP or TCP checksum left to be filled in by a device that is not there; netem fills
 it in before it flips a bit. So the CRC is taken as it is, without the one and without the other checksum.
@@ -138,12 +138,11 @@ class _Matching:
         self._arrivals: list[list[Arrival]] = [[] for _ in entered]
         self._same: dict[bytes, _Alike] = defaultdict(_Alike)
         self._unmarked: dict[bytes, _Alike] = defaultdict(_Alike)
-        # By length: the positions of those that are missing, which rise (a dict keeps their order and forgets fast).
-        self._missing: dict[int, dict[int, None]] = defaultdict(dict)
-        self._by_crc: dict[int, list[_ByCrc]] = {}
+        # By length: the positions of those that have entered and are missing. A dict keeps order and forgets fast.
+        self._missing: dict[int, dict[int, None]] = {frame.length_bytes: {} for frame in entered}
+        self._entering = 0
         for position, frame in enumerate(entered):
             self._same[frame.digest].positions.append(position)
-            self._missing[frame.length_bytes][position] = None
             if frame.unmarked:
                 self._unmarked[frame.unmarked].positions.append(position)
 
@@ -152,7 +151,8 @@ class _Matching:
         return list(zip(self._entered, self._arrivals, strict=True))
 
     def take(self, frame: Frame) -> bool:
-        """Find which frame this one was; return whether it was any."""
+        """Find which frame this one was, which left no earlier than those before; return whether it was any."""
+        self._let_enter(frame.seen_ns)
         corrupted = marked = False
         position = self._choose(self._same.get(frame.digest), frame.seen_ns)
         if position is None and frame.unmarked:
@@ -167,6 +167,12 @@ class _Matching:
         self._arrivals[position].append(Arrival(frame.seen_ns, corrupted, marked))
         self._missing[self._entered[position].length_bytes].pop(position, None)
         return True
+
+    def _let_enter(self, now_ns: int) -> None:
+        """Call what entered by now missing."""
+        while self._entering < len(self._entered) and self._entered[self._entering].seen_ns <= now_ns:
+            self._missing[self._entered[self._entering].length_bytes][self._entering] = None
+            self._entering += 1
 
     def _choose(self, alike: _Alike | None, seen_ns: int) -> int | None:
         """Return the first of these that entered by then and is missing, else the last that entered by then."""
@@ -185,38 +191,31 @@ class _Matching:
         missing = self._missing.get(frame.length_bytes)
         if missing is None or frame.digest in self._same:
             return None
-        deltas = _single_bits(frame.length_bytes)
-        # Mostly few are on their way. Where many are lost, looking CRCs up takes less.
-        for position in itertools.islice(missing, len(deltas)):
-            if self._entered[position].seen_ns > frame.seen_ns:
-                break
+        # What is on its way is among the last, before what is lost.
+        for position in itertools.islice(reversed(missing), frame.length_bytes):
             if _is_one_bit_away(self._entered[position], frame):
-                return position
-        chosen = [self._choose(alike, frame.seen_ns) for alike in self._one_bit_around(frame, deltas)]
+                return self._choose(self._same[self._entered[position].digest], frame.seen_ns)
+        chosen = [self._choose(alike, frame.seen_ns) for alike in self._one_bit_around(frame)]
         entered = [position for position in chosen if position is not None]
-        still_missing = [position for position in entered if position in missing]
-        return min(still_missing) if still_missing else max(entered, default=None)
+        return max(entered, key=lambda position: (position in missing, position), default=None)
 
-    def _one_bit_around(self, frame: Frame, deltas: frozenset[int]) -> list[_Alike]:
+    def _one_bit_around(self, frame: Frame) -> list[_Alike]:
         """Return the frames, alike together, of which one flipped bit makes this one."""
-        by_crc = self._by_crc.get(frame.length_bytes)
-        if by_crc is None:
-            by_crc = self._by_crc[frame.length_bytes] = self._index(frame.length_bytes)
+        deltas = _single_bits(frame.length_bytes)
         digests: dict[bytes, None] = {}
-        for digest_of, crc in zip(by_crc, frame.crcs, strict=True):
-            for delta in deltas:
-                if crc ^ delta in digest_of:
-                    digests.update(dict.fromkeys(digest_of[crc ^ delta]))
+        for digests_of, crc in zip(self._by_crc[frame.length_bytes], frame.crcs, strict=True):
+            for delta in [delta for delta in deltas if crc ^ delta in digests_of]:
+                digests.update(dict.fromkeys(digests_of[crc ^ delta]))
         return [self._same[digest] for digest in digests]
 
-    def _index(self, length_bytes: int) -> list[_ByCrc]:
-        """Return the contents of a length by each of their CRCs."""
-        by_crc: list[_ByCrc] = [defaultdict(list) for _ in range(3)]
+    @functools.cached_property
+    def _by_crc(self) -> dict[int, tuple[_ByCrc, _ByCrc, _ByCrc]]:
+        """The contents that entered, by length and each of their CRCs."""
+        by_crc: dict[int, tuple[_ByCrc, _ByCrc, _ByCrc]] = {length: ({}, {}, {}) for length in self._missing}
         for digest, alike in self._same.items():
             frame = self._entered[alike.positions[0]]
-            if frame.length_bytes == length_bytes:
-                for digest_of, crc in zip(by_crc, frame.crcs, strict=True):
-                    digest_of[crc].append(digest)
+            for digests_of, crc in zip(by_crc[frame.length_bytes], frame.crcs, strict=True):
+                digests_of.setdefault(crc, []).append(digest)
         return by_crc
 
 

@@ -1,0 +1,222 @@
+"""run_services: both services of a control loop in two hosts of a lab, from their start to their result.
+
+Roof::
+
+    agent serve, env run --ready--> before_start --> gate --> schedules play, episodes run --> ServiceResult
+
+An experiment's labs, ``netlab lab run`` and the bench play by it; what they play is a ServicePlan.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from netlab.envs.result import RunResult
+from netlab.envs.service import Progress
+from netlab.errors import LabError
+from netlab.lab import Lab
+from netlab.namespaces.host import Host
+from netlab.namespaces.link_plan import peer_variable
+from netlab.namespaces.play_log import PlayerCounts
+from netlab.namespaces.player import Player
+from netlab.namespaces.process import HostProcess
+from netlab.start_gate import StartGate
+
+__all__ = ["POLL_S", "ServicePlan", "ServiceResult", "Stage", "netlab_command", "run_services"]
+
+POLL_S = 0.1
+_AGENT_PORT = 7447
+_RESULT, _PROGRESS = "result.json", "progress.jsonl"
+_START_BUDGET_S = 120
+"""How long the services may take to start: on one busy CPU many interpreters start at once."""
+
+
+class ServicePlan(Struct, frozen=True, kw_only=True):
+    """What the two services do.
+
+    Attributes:
+        label: What messages call it.
+        key_file: The key that both have.
+        task: What is controlled.
+        rate_hz: Ticks a second.
+        transport: ``datagram`` or ``stream``.
+        policy: What the agent serves.
+        inference_s: What a decision is declared to cost in virtual time.
+        actuator: ``newest`` or ``scheduled``.
+        horizon_ticks: D of ``scheduled``.
+        fallback: ``neutral`` or ``hold``.
+        episodes: How many.
+        seed: Of the episodes.
+        start_delay_s: How long after the gate the ticks begin.
+        tick_log: File for a line of JSON a tick; empty for none.
+    """
+
+    label: str
+    key_file: Path
+    task: str = "CartPole-v1"
+    rate_hz: float = 50.0
+    transport: str = "datagram"
+    policy: str
+    inference_s: float = 0.0
+    actuator: str
+    horizon_ticks: int
+    fallback: str = "neutral"
+    episodes: int
+    seed: int
+    start_delay_s: float = 0.0
+    tick_log: str = ""
+
+
+class Stage(NamedTuple):
+    """Where the two services run.
+
+    Attributes:
+        lab: The lab, open.
+        edge: The host of the environment.
+        agent: The host of the policy, a neighbour of ``edge``.
+        folder: Where they leave what they have to say.
+    """
+
+    lab: Lab
+    edge: Host
+    agent: Host
+    folder: Path
+
+
+class ServiceResult(NamedTuple):
+    """What two services have done in a lab.
+
+    Attributes:
+        run: What the environment service reports.
+        changes: How the lab's schedules were played; None without one.
+    """
+
+    run: RunResult
+    changes: PlayerCounts | None
+
+
+def run_services(
+    stage: Stage,
+    plan: ServicePlan,
+    gate: StartGate,
+    *,
+    watch: Callable[[Progress], None] = lambda progress: None,
+    before_start: Callable[[], None] = lambda: None,
+) -> ServiceResult:
+    """Start both services, let them play, and return what they report.
+
+    Args:
+        stage: Where.
+        plan: What.
+        gate: Told when they are ready; they begin when it opens.
+        watch: Told of their progress.
+        before_start: Called when they are ready, right before the gate is told.
+
+    Raises:
+        LabError: A program of the lab or what carries its packets died, or the gate was told to stop.
+        KernelError: A step of a schedule was refused.
+    """
+    address = stage.edge.environment()[peer_variable(stage.agent.name)]
+    stage.agent.start(_agent_command(plan, address))
+    running = stage.edge.start(_env_command(plan, address, stage.folder, gate.path))
+    player = _watch_run(stage, plan, running, gate, watch, before_start)
+    stage.lab.check()
+    run = msgspec.json.decode((stage.folder / _RESULT).read_bytes(), type=RunResult)
+    return ServiceResult(run, None if player is None else player.counts)
+
+
+def _watch_run(
+    stage: Stage,
+    plan: ServicePlan,
+    running: HostProcess,
+    gate: StartGate,
+    watch: Callable[[Progress], None],
+    before_start: Callable[[], None],
+) -> Player | None:
+    """Wait for the end of a run; return what played the lab's schedules."""
+    tail = _ProgressTail(stage.folder / _PROGRESS)
+    player: Player | None = None
+    is_ready = is_begun = False
+    while running.poll() is None:
+        stage.lab.check()
+        if gate.stop.wait(POLL_S):
+            raise LabError(f"lab {plan.label} was stopped")
+        news = tail.read()
+        if news and not is_ready:
+            is_ready = True
+            before_start()
+            gate.ready()
+        if gate.is_open and not is_begun:
+            # With the episodes, not with the lab: every lab is to meet the same part of the schedule.
+            is_begun = True
+            player = stage.lab.play()
+        for progress in news:
+            watch(progress)
+    return player
+
+
+def _agent_command(plan: ServicePlan, address: str) -> list[str]:
+    return netlab_command(
+        "agent", "serve",
+        "--bind", f"{address}:{_AGENT_PORT}",
+        "--key-file", plan.key_file,
+        "--transport", plan.transport,
+        "--policy", plan.policy,
+        "--inference", f"{plan.inference_s:.9f}s",
+    )  # fmt: skip
+
+
+def _env_command(plan: ServicePlan, address: str, folder: Path, start_path: Path) -> list[str]:
+    horizon = ["--horizon", plan.horizon_ticks] if plan.actuator == "scheduled" else []
+    tick_log = ["--tick-log", plan.tick_log] if plan.tick_log else []
+    return netlab_command(
+        "env", "run", plan.task,
+        "--agent", f"{address}:{_AGENT_PORT}",
+        "--key-file", plan.key_file,
+        "--transport", plan.transport,
+        "--actuator", plan.actuator,
+        *horizon,
+        *tick_log,
+        "--fallback", plan.fallback,
+        "--rate", plan.rate_hz,
+        "--episodes", plan.episodes,
+        "--seed", plan.seed,
+        "--wait", f"{_START_BUDGET_S}s",
+        "--start-when", start_path,
+        "--start-delay", f"{plan.start_delay_s}s",
+        "--output", folder / _RESULT,
+        "--progress-file", folder / _PROGRESS,
+    )  # fmt: skip
+
+
+def netlab_command(*words: object) -> list[str]:
+    """Return the command line of one of our own commands."""
+    # -P: a folder called netlab where we stand (a clone has that name) must not be taken for the package.
+    return [sys.executable, "-P", "-m", "netlab", *(str(word) for word in words)]
+
+
+class _ProgressTail:
+    """Reads the lines that have been appended to a file since the last look."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read_bytes = 0
+        self._decode = msgspec.json.Decoder(Progress).decode
+
+    def read(self) -> list[Progress]:
+        """Return what is new; nothing while the file is not there yet."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._read_bytes)
+                new = file.read()
+        except FileNotFoundError:
+            return []
+        whole = new[: new.rfind(b"\n") + 1]
+        self._read_bytes += len(whole)
+        return [self._decode(line) for line in whole.splitlines()]
