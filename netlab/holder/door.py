@@ -57,7 +57,7 @@ class Door:
             self._listener.listen(MAX_CLIENTS)
         except OSError as error:
             self._close_sockets()
-            hint = f"can sockets be made there? another folder: {VARIABLE}"
+            hint = "name a folder that can hold sockets in NETLAB_RUNTIME_DIR"
             raise LabError(f"cannot make the socket of a lab: {error.strerror}", hint=hint) from error
         self._thread = threading.Thread(target=self._admit, name="netlab-door", daemon=True)
 

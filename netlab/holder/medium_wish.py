@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, Self
 
+from netlab.did_you_mean import did_you_mean
 from netlab.errors import SpecError
 from netlab.holder.messages import LinkWish
 from netlab.lab import Lab
-from netlab.did_you_mean import did_you_mean
 from netlab.namespaces.medium import Medium
 from netlab.traces.qdisc_state import QdiscState
 from netlab.units import parse_rate_bps

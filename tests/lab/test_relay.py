@@ -440,6 +440,9 @@ def test_a_relay_that_takes_nothing_is_ended_and_said_to_be_silent(lab: Lab) -> 
     with pytest.raises(LabError, match=r"the relay of lab .* did not answer and was ended") as caught:
         wire.relay.ask(PutStates(puts), "change much")
     assert "open a new lab" in caught.value.hint
+    assert wire.relay._ended.wait(5)
+    with pytest.raises(LabError, match="died"):
+        lab.close()
 
 
 def test_no_descriptor_for_a_relay_is_a_kernel_error() -> None:
@@ -489,6 +492,8 @@ def test_a_relay_that_dies_is_told(lab: Lab) -> None:
     edge = lab.hosts["edge"]
     with udp(edge) as one:  # nothing passes, and nobody is held up
         one.sendto(b"x", (lab.hosts["agent"].address, PORT))
+    with pytest.raises(LabError, match=r"the relay of lab .* died \(exit code -9\)"):
+        lab.close()  # or whoever never asked again would believe what it measured
 
 
 KILLED = """

@@ -162,24 +162,10 @@ class TestDuplicates:
         fate = LinkModel(QdiscState(duplicate=ALWAYS, loss=ALWAYS, seed=SEED)).enqueue(0, 60)
         assert [copy.is_duplicate for copy in fate.copies] == [False]
 
-    def test_a_dialect_lets_the_duplicate_in_before_its_original_is_corrupted(self) -> None:
-        for seed in range(SEED, SEED + 99):  # until one with which it matters
-            stream = [draw <= HALF for draw in draws(seed, 3)]
-            if stream[1] != stream[2]:
-                break
-        for first in (False, True):
-            dialect = Dialect(name="any", duplicate_enters_first=first)
-            fate = LinkModel(QdiscState(duplicate=ALWAYS, corrupt=HALF, seed=seed), dialect).enqueue(0, 60)
-            corrupted = {copy.is_duplicate: copy.corrupted for copy in fate.copies}
-            assert corrupted == {first: stream[1], not first: stream[2]}
-
-    def test_where_they_compete_for_the_last_place(self) -> None:
-        state = QdiscState(duplicate=ALWAYS, limit_packets=1, latency_ns=MS, seed=SEED)
-        # Room is looked for before the duplicate enters: the queue then holds one more than its limit.
-        after = LinkModel(state).enqueue(0, 60)
-        assert (len(after.copies), after.over_limit) == (2, False)
-        before = LinkModel(state, Dialect(name="any", duplicate_enters_first=True)).enqueue(0, 60)
-        assert ([copy.is_duplicate for copy in before.copies], before.over_limit) == ([True], True)
+    def test_room_is_looked_for_before_the_duplicate_enters(self) -> None:
+        # Seen on Linux 6.1, 6.12 and 7.2: the queue then holds one more than its limit.
+        fate = LinkModel(QdiscState(duplicate=ALWAYS, limit_packets=1, latency_ns=MS, seed=SEED)).enqueue(0, 60)
+        assert (len(fate.copies), fate.over_limit) == (2, False)
 
 
 class TestMarks:

@@ -80,22 +80,17 @@ class Backlogs:
         self._rows += 1
         self._most += 1
 
-    def has_room(
-        self, now_ns: Clock, limit_packets: Moments, least_limit: int, taken: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.bool_] | None:
+    def has_room(self, now_ns: Clock, limit_packets: Moments, least_limit: int) -> NDArray[np.bool_] | None:
         """Tell which links hold fewer packets than their limit; None for all.
 
         Args:
             now_ns: Those due by then have left, ``[links]`` or one moment.
             limit_packets: ``[links]``.
             least_limit: The least of them.
-            taken: Which links have another packet that is not in yet, ``[links]``.
         """
-        if self._rows < self._look_at and self._most + (taken is not None) < least_limit:
+        if self._rows < self._look_at and self._most < least_limit:
             return None
         counts = self.count(now_ns)
-        if taken is not None:
-            counts = counts + taken
         return counts < limit_packets
 
     def has_room_for(self, now_ns: Clock, packets: int, least_limit: int) -> bool:

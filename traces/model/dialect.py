@@ -16,13 +16,10 @@ class Dialect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Attributes:
         name: Kernels that speak it.
         seed_honoured: False: seeds are ignored without a word, and the generator begins anywhere.
-        duplicate_enters_first: True: a duplicate enters from the top before its original is corrupted and
-            before the original looks for room, so the two compete for the last place in the queue. False: after.
     """
 
     name: str
     seed_honoured: bool = True
-    duplicate_enters_first: bool = False
 
 
 LINUX_6_12 = Dialect(name="Linux 6.12 .. 7.2")

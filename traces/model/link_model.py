@@ -156,17 +156,12 @@ class LinkModel:
 
     def _enqueue_both(self, copy_now_ns: int, now_ns: int, length_bytes: int, ect: bool, marked: bool) -> Fate:
         """Queue a packet and its duplicate, which goes all the way from the losses on by itself."""
-        duplicate: tuple[Copy, ...] = ()
-        queued_before = self._backlog.count(copy_now_ns)
-        first = self.dialect.duplicate_enters_first
-        if first:
-            duplicate = self._enqueue_duplicate(copy_now_ns, length_bytes, ect, marked)
         corrupted = bool(self._corrupt and self._corrupt >= self._draw_corrupt())
-        if queued_before + len(duplicate) >= self._limit_packets:
-            return Fate(duplicate, True)
-        if not first:
-            duplicate = self._enqueue_duplicate(copy_now_ns, length_bytes, ect, marked)
-        if duplicate and duplicate[0].marked and (first or not corrupted):
+        if not self._backlog.has_room(copy_now_ns, self._limit_packets):
+            return NO_ROOM
+        # Room was looked for before the duplicate takes some: the queue may hold one more than its limit.
+        duplicate = self._enqueue_duplicate(copy_now_ns, length_bytes, ect, marked)
+        if duplicate and duplicate[0].marked and not corrupted:
             marked = True  # the two share their bytes until one of them is corrupted
         return Fate((*duplicate, self._queue(now_ns, length_bytes, corrupted, marked, False)))
 

@@ -210,19 +210,15 @@ class LinkModels:
         marked: Bools | None,
     ) -> tuple[Copies, Copies | None, Bools]:
         """Take what is not lost, and its duplicates, through the queue; return both, and where it was full."""
-        first = self.dialect.duplicate_enters_first
         duplicate = None
-        corrupted = None if first else self._corrupting(enters)
+        corrupted = self._corrupting(enters)
         room = self._has_room(begin)
-        if duplicated is not None and room is not None and not first:
+        if duplicated is not None and room is not None:
             duplicated = duplicated & room
         if duplicated is not None and duplicated.any():
             duplicate = self._enter_duplicate(begin, length_bytes, duplicated, room, can_mark, marked)
             if can_mark is not None:
-                marked = self._shared_mark(marked, duplicate, None if first else corrupted)
-        if first:
-            corrupted = self._corrupting(enters)
-            room = self._has_room(begin, None if duplicate is None else duplicate.queued)
+                marked = self._shared_mark(marked, duplicate, corrupted)
         over_limit = self._none
         if room is not None:
             over_limit = ~room if enters is None else enters & ~room
@@ -274,9 +270,9 @@ class LinkModels:
     def _corrupting(self, who: Mask) -> Bools | None:
         return self._draws.decide("corrupt", self._columns.corrupts, who) if self._any_corrupts else None
 
-    def _has_room(self, begin: Clock, taken: Bools | None = None) -> Bools | None:
+    def _has_room(self, begin: Clock) -> Bools | None:
         limit_packets = self._columns.numbers["limit_packets"]
-        return self._backlogs.has_room(begin, limit_packets, self._columns.least_limit, taken)
+        return self._backlogs.has_room(begin, limit_packets, self._columns.least_limit)
 
     def _settle(self) -> None:
         """Bring what is derived from the states up to date."""
