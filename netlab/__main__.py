@@ -15,9 +15,12 @@ __all__ = ["run"]
 
 _STDOUT_IS_BROKEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
+_LAST_STANDARD_FD = 2
+
 
 def run() -> None:
     """Run the command line; exit as it says."""
+    _open_standard_streams()
     try:
         from netlab.cli.main import main
 
@@ -33,6 +36,20 @@ def run() -> None:
         if error.filename is not None or error.errno not in _STDOUT_IS_BROKEN or "--debug" in sys.argv:
             raise
         _leave(f"netlab: cannot write the output: {error.strerror}", 1)
+
+
+def _open_standard_streams() -> None:
+    """Let what we were started without (``<&-``, ``>&-``) be nothing instead of the next file or socket we open.
+
+    A program that we start would take that one for its input or output.
+    """
+    with contextlib.suppress(OSError):  # a machine without /dev
+        while (fd := os.open(os.devnull, os.O_RDWR)) <= _LAST_STANDARD_FD:
+            os.set_inheritable(fd, True)
+        os.close(fd)
+        for number, name in enumerate(("stdin", "stdout", "stderr")):
+            if getattr(sys, name) is None:
+                setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
 
 
 def _leave(message: str, status: int) -> None:

@@ -141,6 +141,9 @@ def _virtual_time(facts: Facts) -> Finding:
     if facts.virtual_guest is None:
         gain = "no guest kernel with time travel: runs that repeat exactly, many times faster than real time"
         return Finding(about=about, verdict="note", text=gain, remedy="netlab guest build (about 5 minutes)")
+    if isinstance(facts.virtual_guest, GuestError):
+        damage = facts.virtual_guest
+        return Finding(about=about, verdict="missing", text=str(damage), remedy=damage.hint)
     return Finding(
         about=about, verdict="ok", text=f"--virtual-time, on guest kernel {facts.virtual_guest.release}"
     )

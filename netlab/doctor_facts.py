@@ -5,7 +5,6 @@ Roof. Looks and changes nothing; what the facts mean is ``netlab.doctor``'s affa
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import platform
@@ -37,7 +36,7 @@ class Facts(Struct, frozen=True, kw_only=True):
         survey: What labs can have on this kernel.
         guest: The guest kernel for real time; None where there is none, an error where none can be had.
         guest_damage: What is wrong with its files; empty where nothing is.
-        virtual_guest: The guest kernel with time travel; None where there is none.
+        virtual_guest: The guest kernel with time travel; None where there is none, an error where it is damaged.
         fifo: Whether a relay may have real-time priority.
         rootless_remedy: What would let ordinary users have user namespaces.
         commands: Where programs are; None for those that are not there.
@@ -51,7 +50,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     survey: HostSurvey
     guest: GuestKernel | GuestError | None
     guest_damage: str = ""
-    virtual_guest: GuestKernel | None
+    virtual_guest: GuestKernel | GuestError | None
     fifo: bool
     rootless_remedy: str
     commands: dict[str, str | None]
@@ -89,10 +88,13 @@ def _damage(guest: GuestKernel | GuestError | None) -> str:
     return ""
 
 
-def _virtual_guest() -> GuestKernel | None:
-    with contextlib.suppress(GuestError):  # said of the other one already
-        return time_travel_kernel()
-    return None
+def _virtual_guest() -> GuestKernel | GuestError | None:
+    try:
+        found = time_travel_kernel()
+    except GuestError:  # said of the other one already
+        return None
+    damage = _damage(found)
+    return GuestError(damage, hint="netlab guest build --again") if damage else found
 
 
 def _may_be_real_time() -> bool:

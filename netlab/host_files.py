@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import sys
-import urllib.parse
 from pathlib import Path
 
 from netlab.errors import KernelError
@@ -60,6 +59,8 @@ def _check(database: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Non
 def _path_of(database: str) -> Path | None:
     """Return the file of a database; None for one in memory."""
     if database.startswith("file:"):
+        import urllib.parse  # late: every command imports this file
+
         parts = urllib.parse.urlsplit(database)
         if parts.path == ":memory:" or "memory" in urllib.parse.parse_qs(parts.query).get("mode", ()):
             return None

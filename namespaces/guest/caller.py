@@ -68,7 +68,12 @@ def describe_job(
     return Job(
         argv=tuple(argv),
         # Files of the host carry the host's times: a module rewritten within a second would run its old bytecode.
-        env={**around.env, "NETLAB_GUEST": kernel.identity, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **around.env,
+            "NETLAB_GUEST": kernel.identity,
+            "NETLAB_GUEST_USER": str(os.geteuid()),  # inside we are root, and our files are still ours
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
         cwd=around.cwd,
         umask=_umask(),
         rlimits=_rlimits(),

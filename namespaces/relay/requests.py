@@ -173,17 +173,7 @@ class ReturnOffloads(Struct, frozen=True, tag=True, kw_only=True):
 
 
 Request = (
-    Go
-    | AddLinks
-    | Join
-    | Remove
-    | AddMedium
-    | RemoveMedium
-    | PutStates
-    | Read
-    | Count
-    | Record
-    | ReturnOffloads
+    Go | AddLinks | Join | Remove | AddMedium | RemoveMedium | PutStates | Read | Count | Record | ReturnOffloads
 )
 
 

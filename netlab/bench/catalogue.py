@@ -60,11 +60,13 @@ CATALOGUE: dict[str, Entry] = {
     "loop-50": Entry(about="ticks over 2 ms late at 50 Hz, parallel labs", where="loops:loop_50"),
     "loop-500": Entry(about="ticks over 2 ms late at 500 Hz", where="loops:loop_500"),
     "relay-error": Entry(
-        about="a relay's delays and losses against what its model asked for", where="relay_error:relay_error",
+        about="a relay's delays and losses against what its model asked for",
+        where="relay_error:relay_error",
         wiring="relay",
     ),
     "model-speed": Entry(
-        about="LinkModel, wifi-normal: one link, and 1,000 links at once", where="model_speed:model_speed",
+        about="LinkModel, wifi-normal: one link, and 1,000 links at once",
+        where="model_speed:model_speed",
         wiring="model",
     ),
     "engines-agree": Entry(

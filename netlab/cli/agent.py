@@ -76,9 +76,7 @@ def serve(as_json: bool, **options: Any) -> None:
         echo_json(counters)
     else:
         remote = counters.remote
-        say(
-            f"{counters.sessions_opened} sessions, {remote.observations} observations, {remote.answered} answered"
-        )
+        say(f"{counters.sessions_opened} sessions, {remote.observations} observations, {remote.answered} answered")
 
 
 @agent.command(cls=NetlabCommand)

@@ -53,9 +53,7 @@ def play_in_lab(plan: EpisodePlan, wiring: Wiring, say: Callable[[str], None] = 
             stage = Stage(lab, lab.hosts[plan.episode.edge], lab.hosts[plan.episode.agent], folder)
             start = _FreshStart(stage, lab.record())
             gate = StartGate(folder / "start", 1)
-            played = run_services(
-                stage, _service_plan(plan, key_file, ticks_file), gate, before_start=start.begin
-            )
+            played = run_services(stage, _service_plan(plan, key_file, ticks_file), gate, before_start=start.begin)
             time.sleep(plan.settling_s)
             packets = start.finish()
             lab.check()

@@ -97,7 +97,6 @@ class EpisodePlan(Struct, frozen=True, kw_only=True):
         """The direction in which observations travel."""
         return "forward" if self.link.ends[0] == self.episode.edge else "back"
 
-
     @property
     def settling_s(self) -> float:
         """How long after the last tick a packet may still be under way: the longest delay, and a little for us."""

@@ -1,50 +1,43 @@
-"""LabClient: asks the holder of a lab that stays; and starts and ends holders.
+"""Starts the holder of a lab that stays, and asks it. How one is ended: netlab/holder/ending.py.
 
 ::
 
     start_lab: spawn --LabOrder--> holder --Published--> Kept
     ask      : one request, one reply
-    end_lab  : EndLab; SIGTERM where it does not hear; SIGKILL where it does not end
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import socket
 import subprocess
 import sys
-import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from netlab.errors import LabError, LocalProtocolError, WireError
-from netlab.holder.directory import LabDirectory, LabEntry
-from netlab.holder.frames import MAX_REPLY_BYTES, receive_frame, send_frame
+from netlab.errors import ConnectionLost, LabError, LocalProtocolError, WireError
+from netlab.holder.directory import LabDirectory
+from netlab.holder.frames import FRAME_WITHIN_S, MAX_REPLY_BYTES, receive_frame, send_frame
 from netlab.holder.messages import (
     BIRTH_REPLIES,
     REPLIES,
-    Ending,
-    EndLab,
     Kept,
     LabOrder,
     Published,
     Refused,
     Request,
 )
-from netlab.holder.process_identity import ProcessIdentity
 from netlab.holder.record import SOCKET_FILE
 from netlab.namespaces.process_output import last_lines
 
-__all__ = ["ask", "connect", "end_lab", "start_lab"]
+__all__ = ["ask", "connect", "hear", "start_lab", "tell", "unexpected"]
 
 _ANSWER_WITHIN_S = 60.0
 _HEAR_WITHIN_S = 5.0
 _END_WITHIN_S = 30.0
-_KILL_WITHIN_S = 10.0
 _STDERR_BYTES = 1 << 16
 
 R = TypeVar("R", bound=Struct)
@@ -77,7 +70,8 @@ def start_lab(order: LabOrder) -> Published:
             if isinstance(error, WireError):
                 words.seek(0)
                 said = last_lines(words.read(_STDERR_BYTES), 20)
-                raise LabError("the lab's holder died while it made the lab", status, said) from error
+                hint = "was it killed, for want of memory say? dmesg tells; then netlab lab up again"
+                raise LabError("the lab's holder died while it made the lab", status, said, hint) from error
             raise
 
 
@@ -141,68 +135,65 @@ def ask(name: str, request: Request, kind: type[R]) -> R:
     directory = LabDirectory.of_this_user()
     record = directory.find_alive(name)
     with connect(directory.folder.path / record.id) as link:
-        try:
-            send_frame(link, request)
-            received = receive_frame(link, REPLIES, MAX_REPLY_BYTES, first_within_s=_ANSWER_WITHIN_S)
-        except WireError as error:
-            hint = f"netlab lab down {record.name} ends it"
-            raise LabError(f"the holder of lab {record.name} does not answer: {error}", hint=hint) from error
+        tell(link, record.name, request)
+        reply = hear(link, record.name, _ANSWER_WITHIN_S)
+    if not isinstance(reply, kind):
+        raise unexpected(record.name, reply)
+    return reply
+
+
+def tell(
+    link: socket.socket,
+    lab: str,
+    request: Struct,
+    descriptors: Sequence[int] = (),
+    within_s: float = FRAME_WITHIN_S,
+) -> None:
+    """Say something to a lab's holder; where it hears no more, what it said last is still to be heard.
+
+    Raises:
+        LabError: The request cannot be said.
+    """
+    try:
+        send_frame(link, request, descriptors, within_s)
+    except ConnectionLost:
+        pass  # it may have ended, or turned us away, in words: ``hear`` finds them
+    except WireError as error:
+        raise _no_answer(lab, error) from error
+
+
+def hear(link: socket.socket, lab: str, within_s: float | None) -> Any:
+    """Return what a lab's holder says next.
+
+    Args:
+        link: To the holder.
+        lab: The lab's name, for messages.
+        within_s: How long to wait for it; None for ever.
+
+    Raises:
+        LabError: The lab has ended, or its holder does not answer.
+        NetlabError: What the holder refuses.
+    """
+    try:
+        received = receive_frame(link, REPLIES, MAX_REPLY_BYTES, first_within_s=within_s)
+    except WireError as error:
+        raise _no_answer(lab, error) from error
     if received is None:
-        raise LabError(f"lab {record.name} has ended meanwhile", hint="netlab lab list shows what there is")
+        raise LabError(f"lab {lab} has ended meanwhile", hint="netlab lab list shows what there is")
     received.close()
     if isinstance(received.message, Refused):
         raise received.message.error()
-    if not isinstance(received.message, kind):
-        raise LabError(f"the holder of lab {record.name} answers {type(received.message).__name__}")
     return received.message
 
 
-def end_lab(directory: LabDirectory, entry: LabEntry) -> bool:
-    """End a lab, and wait until its holder, its processes and its folders are gone.
-
-    Args:
-        directory: Where it was found.
-        entry: The lab, dead or alive.
-
-    Returns:
-        False where it was dead already.
-
-    Raises:
-        LabError: It does not end, or nobody can tell who holds it.
-    """
-    if entry.alive:
-        holder = _ask_for_the_end(entry)
-        if not holder.wait(_END_WITHIN_S):
-            _kill(holder)
-    directory.tidy_up()
-    if entry.path.exists():
-        hint = "a process of it may be stuck in the kernel; netlab lab gc tries again"
-        raise LabError(f"lab {entry.name or entry.id} has ended, but {entry.path} is still there", hint=hint)
-    return entry.alive
+def unexpected(lab: str, reply: object) -> LabError:
+    """Return the error for a reply that is none to what was asked."""
+    hint = f"was it started by another version of netlab? netlab lab down {lab} ends it"
+    return LabError(
+        f"the holder of lab {lab} answers {type(reply).__name__}, which is no answer to that", hint=hint
+    )
 
 
-def _ask_for_the_end(entry: LabEntry) -> ProcessIdentity:
-    """Ask a holder to end; return who it is."""
-    holder = entry.record.holder if entry.record is not None else None
-    heard = False
-    with contextlib.suppress(LabError, WireError), connect(entry.path) as link:
-        holder = holder or ProcessIdentity.at_the_other_end(link)
-        send_frame(link, EndLab())
-        received = receive_frame(link, REPLIES, MAX_REPLY_BYTES, first_within_s=_HEAR_WITHIN_S)
-        heard = received is not None and isinstance(received.message, Ending)
-    if holder is None:
-        raise LabError(f"{entry.problem}; and nobody answers who holds it", hint=f"remove {entry.path} yourself")
-    if not heard:
-        holder.send_signal(signal.SIGTERM)
-        holder.send_signal(signal.SIGCONT)  # it may have been stopped
-    return holder
-
-
-def _kill(holder: ProcessIdentity) -> None:
-    """Kill a holder that does not end, and wait for its children, the lab's keeper among them."""
-    children = holder.children()
-    holder.send_signal(signal.SIGKILL)
-    deadline_s = time.monotonic() + _KILL_WITHIN_S
-    for process in (holder, *children):
-        if not process.wait(max(0.0, deadline_s - time.monotonic())):
-            raise LabError(f"process {process.pid} of the lab does not end even by SIGKILL")
+def _no_answer(lab: str, error: WireError) -> LabError:
+    hint = f"netlab lab list shows whether it is there; netlab lab down {lab} ends it"
+    return LabError(f"the holder of lab {lab} does not answer: {error}", hint=hint)

@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from netlab.errors import NetlabError, WireError
+from netlab.holder.changes import LabChanges
 from netlab.holder.command import serve_command
 from netlab.holder.farewell import Farewell
 from netlab.holder.frames import Received, send_frame

@@ -13,17 +13,18 @@ folder, which the kernel takes back from the dead.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import errno
 import fcntl
 import os
 import shutil
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
+from netlab.did_you_mean import did_you_mean
 from netlab.errors import LabError, SpecError
-from netlab.holder.record import LAB_ID, LabRecord, read_record, write_record
+from netlab.holder.record import LAB_ID, SOCKET_FILE, LabRecord, read_record, write_record
 from netlab.holder.runtime_folder import RuntimeFolder
 from netlab.namespaces.cgroup_folder import CgroupFolder
 
@@ -54,6 +55,15 @@ class LabEntry(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """Its name, as far as it is known."""
         return self.record.name if self.record else ""
+
+    @property
+    def state(self) -> Literal["starting", "up", "unreadable", "dead"]:
+        """How it is."""
+        if not self.alive:
+            return "dead"
+        if self.record is None:
+            return "unreadable"
+        return "up" if (self.path / SOCKET_FILE).exists() else "starting"
 
 
 class LabFolder:
@@ -111,8 +121,8 @@ class LabDirectory:
         entries = self.entries()
         matching = [entry for entry in entries if name in (entry.name, entry.id)]
         if not matching:
-            close = difflib.get_close_matches(name, [entry.name for entry in entries if entry.alive], 1)
-            hint = f"did you mean {close[0]!r}?" if close else "netlab lab list shows what there is"
+            known = [entry.name for entry in entries if entry.alive]
+            hint = did_you_mean(name, known) or "netlab lab list shows what there is"
             raise SpecError(f"{name!r:.80} is no lab here", key="name", hint=hint)
         return next((entry for entry in matching if entry.alive), matching[0])
 
@@ -171,8 +181,8 @@ class LabDirectory:
         for entry in self.entries():
             if entry.alive:
                 continue
-            known = entry.record.cgroup if entry.record else ()
-            group = CgroupFolder([*map(Path, known), *CgroupFolder.plan(entry.id).paths])
+            known = entry.record.own_groups() if entry.record else []
+            group = CgroupFolder([*known, *CgroupFolder.plan(entry.id).paths])
             group.remove()
             if not any(path.exists() for path in group.paths):  # else a process is not dead yet: the next time
                 _remove_folder(entry.path)

@@ -4,7 +4,7 @@
 
     we: terminal, streams, folder, environment --RunCommand + stdin, stdout, stderr--> holder --> program
         signals we get ----------------------------------------- SignalCommand ------------------> its group
-        our exit status <--------------------------------------- Ended --------------------------- its own
+        our exit status <-------------------------------- CommandEnded --------------------------- its own
 
 The program is the lab's: it ends with it. It ends with us as well, however we end: the holder sees that.
 """
@@ -19,12 +19,10 @@ from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from netlab.errors import LabError, RemoteProtocolError
 from netlab.foreground import ignored_signals
-from netlab.holder.client import connect
+from netlab.holder.client import connect, hear, tell, unexpected
 from netlab.holder.directory import LabDirectory
-from netlab.holder.frames import MAX_REPLY_BYTES, receive_frame, send_frame
-from netlab.holder.messages import REPLIES, Ended, Refused, RunCommand, SignalCommand, Started
+from netlab.holder.messages import CommandEnded, RunCommand, SignalCommand, Started
 from netlab.holder.terminal import LabTerminal
 from netlab.working_folder import working_folder
 
@@ -48,8 +46,8 @@ def run_in_lab(name: str, host: str, command: Sequence[str]) -> int:
         Its exit status; 128 + N when signal N killed it.
 
     Raises:
-        SpecError: There is no such lab or host.
-        LabError: The lab is dead, or ends meanwhile.
+        SpecError: There is no such lab or host, or the folder we are in has been deleted.
+        LabError: The lab is dead, ends meanwhile or does not answer.
         NetlabError: The command cannot be started; ``exit_code`` is then as a shell's, 127 or 126.
     """
     directory = LabDirectory.of_this_user()
@@ -82,10 +80,10 @@ class _Session:
         self._pid = 0
 
     def run(self, request: RunCommand) -> int:
-        send_frame(self._link, request, self._streams(), within_s=_START_WITHIN_S)
-        reply = self._receive(_START_WITHIN_S)
+        tell(self._link, self._lab, request, self._streams(), within_s=_START_WITHIN_S)
+        reply = hear(self._link, self._lab, _START_WITHIN_S)
         if not isinstance(reply, Started):
-            raise RemoteProtocolError(f"the holder of lab {self._lab} answers {type(reply).__name__}")
+            raise unexpected(self._lab, reply)
         self._pid = reply.pid
         if self._terminal is not None:
             self._terminal.let_go()
@@ -111,20 +109,12 @@ class _Session:
                 for number in self._signals.take():
                     self._obey(number)
             if self._link.fileno() in ready:
-                reply = self._receive(None)
-                if isinstance(reply, Ended):
-                    if self._terminal is not None:
-                        self._terminal.drain()
-                    return reply.status
-
-    def _receive(self, within_s: float | None) -> Any:
-        received = receive_frame(self._link, REPLIES, MAX_REPLY_BYTES, within_s)
-        if received is None:
-            raise LabError(f"lab {self._lab} has ended, and the command with it")
-        received.close()
-        if isinstance(received.message, Refused):
-            raise received.message.error()
-        return received.message
+                reply = hear(self._link, self._lab, None)
+                if not isinstance(reply, CommandEnded):
+                    raise unexpected(self._lab, reply)
+                if self._terminal is not None:
+                    self._terminal.drain()
+                return int(reply.status)
 
     def _obey(self, number: int) -> None:
         if number == signal.SIGWINCH:
@@ -151,7 +141,7 @@ class _Session:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:
-        send_frame(self._link, SignalCommand(int(number)))
+        tell(self._link, self._lab, SignalCommand(int(number)))
 
 
 class _Signals:

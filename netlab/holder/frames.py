@@ -25,7 +25,15 @@ from msgspec import Struct
 
 from netlab.errors import ConnectionLost, LocalProtocolError, RemoteProtocolError
 
-__all__ = ["MAX_REPLY_BYTES", "MAX_REQUEST_BYTES", "Received", "receive_frame", "send_frame", "wait_readable"]
+__all__ = [
+    "FRAME_WITHIN_S",
+    "MAX_REPLY_BYTES",
+    "MAX_REQUEST_BYTES",
+    "Received",
+    "receive_frame",
+    "send_frame",
+    "wait_readable",
+]
 
 MAX_REQUEST_BYTES = 8 << 20
 """More than the kernel takes as arguments and environment of one program."""

@@ -6,6 +6,7 @@
                   <-Published-- up
                   ---Kept-----> it stays.  End of file instead: all is taken away again
     netlab lab show|set|exec|down ------> door (netlab/holder/door.py)
+                  <-LabEnded--- all is closed; the folder goes last, and stays where nobody heard of a problem
 
 Everything hangs on it: on its descriptors and on the lab's PID namespace. Its death, however it dies, is the
 lab's; its folder and its control groups are then removed by the next ``netlab lab up`` or ``gc``.
@@ -30,8 +31,9 @@ from netlab.holder.departure import Departure
 from netlab.holder.desk import Desk
 from netlab.holder.directory import LabDirectory, LabFolder
 from netlab.holder.door import Door
+from netlab.holder.farewell import Farewell
 from netlab.holder.frames import MAX_REQUEST_BYTES, receive_frame, send_frame
-from netlab.holder.messages import BIRTH_ORDERS, Kept, LabOrder, Published, Refused
+from netlab.holder.messages import BIRTH_ORDERS, Kept, LabOrder, Published, Refused, problems_of
 from netlab.holder.process_identity import ProcessIdentity
 from netlab.holder.record import LOG_FILE, LabRecord
 from netlab.holder.signals import EndSignals, GivenUp
@@ -61,13 +63,18 @@ class LabHolder:
         self._signals = EndSignals()
         self._kept = threading.Event()
         self._closers = Closers("the lab")
+        self._farewell = Farewell()
+        self._folder: LabFolder | None = None
 
-    def run(self) -> None:
+    def run(self) -> list[str]:
         """Make the lab, keep it, end it.
+
+        Returns:
+            What went wrong while it was closed; whoever asked for its end has been told.
 
         Raises:
             GivenUp: Whoever ordered it has gone before it was up.
-            BaseException: What kept it from being made, or from ending in order.
+            BaseException: What kept it from being made.
         """
         threading.Thread(target=self._watch_birth, name="netlab-birth", daemon=True).start()
         try:
@@ -77,10 +84,28 @@ class LabHolder:
                 self._kept.wait()
         except BaseException as error:
             self._closers.close_after(error)
+            self._remove_folder()
             raise
         let_go_of_streams()
         self._signals.wait()
-        self._closers.close()
+        problems = self._close()
+        if self._farewell.say(problems) or not problems:
+            self._remove_folder()
+        return problems
+
+    def _close(self) -> list[str]:
+        try:
+            self._closers.close()
+        except BaseException as error:  # whatever it is, it is told, and we end
+            problems = problems_of(error)
+            for text in problems:
+                _LOG.error("the lab has ended badly: %s", text)
+            return problems
+        return []
+
+    def _remove_folder(self) -> None:
+        if self._folder is not None:
+            self._folder.remove()
 
     def _make(self) -> Published:
         lab = Lab.from_toml(
@@ -91,8 +116,7 @@ class LabHolder:
         )
         group = CgroupFolder.plan(lab.id)
         record = self._record(lab, group)
-        folder = LabDirectory.of_this_user().publish(record)
-        self._closers.push("remove the lab's folder", folder.remove)
+        folder = self._folder = LabDirectory.of_this_user().publish(record)
         _log_to(folder)
         no_group = group.enter()
         self._closers.push("remove the lab's control groups", group.leave)
@@ -104,7 +128,7 @@ class LabHolder:
             lab.play()
             lab.start_commands()
         self._closers.push("watch the lab go", departure.begin)
-        desk = Desk(lab, record, folder.path, group, no_group, self._signals.send)
+        desk = Desk(lab, record, folder.path, group, no_group, self._farewell, self._signals.send)
         door = Door(folder.fd, desk.answer)
         self._closers.push("close the lab's door", door.close)
         door.open()
@@ -145,16 +169,15 @@ def main() -> int:
     if received is None or not isinstance(received.message, LabOrder):
         return 1
     try:
-        LabHolder(received.message, birth).run()
+        return 1 if LabHolder(received.message, birth).run() else 0
     except GivenUp:
         return 1
     except BaseException as error:  # told to whoever waits for the lab, if anybody does
         if not isinstance(error, NetlabError):
-            _LOG.exception("the lab has ended badly")
+            _LOG.exception("the lab could not be made")
         with contextlib.suppress(WireError):
             send_frame(birth, Refused.of(error))
         return 1
-    return 0
 
 
 def let_go_of_streams() -> None:

@@ -24,8 +24,8 @@ from netlab.traces.seed import Direction
 
 __all__ = [
     "BIRTH_ORDERS", "BIRTH_REPLIES", "REPLIES", "REQUESTS",
-    "CommandEnded", "EndLab", "Ending", "Kept", "LabEnded", "LabOrder", "LinkWish", "LinksSet", "Published", "Refused",
-    "Reply", "Request", "RunCommand", "SetLinks", "ShowLab", "SignalCommand", "Started", "problems_of",
+    "CommandEnded", "EndLab", "Ending", "Kept", "LabEnded", "LabOrder", "LinkWish", "LinksSet", "Published",
+    "Refused", "Reply", "Request", "RunCommand", "SetLinks", "ShowLab", "SignalCommand", "Started", "problems_of",
 ]  # fmt: skip
 
 Name = Annotated[str, Meta(max_length=256)]

@@ -12,14 +12,25 @@ from msgspec import Meta, Struct
 
 from netlab.errors import LabError
 from netlab.holder.process_identity import ProcessIdentity
+from netlab.namespaces.process_output import last_lines
 
-__all__ = ["LAB_ID", "LOG_FILE", "RECORD_FILE", "SOCKET_FILE", "LabRecord", "read_record", "write_record"]
+__all__ = [
+    "LAB_ID",
+    "LOG_FILE",
+    "RECORD_FILE",
+    "SOCKET_FILE",
+    "LabRecord",
+    "last_logged",
+    "read_record",
+    "write_record",
+]
 
 RECORD_FILE = "lab.json"
 SOCKET_FILE = "socket"
 LOG_FILE = "log"
 LAB_ID = re.compile(r"[0-9a-f]{6}\Z")
 _MAX_BYTES = 1 << 16
+_LOG_TAIL_BYTES = 1 << 12
 
 
 class LabRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,6 +57,10 @@ class LabRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     version: str
     made_s: float
     cgroup: list[Annotated[str, Meta(pattern=r"/netlab-[0-9a-f]{6}\Z")]] = []
+
+    def own_groups(self) -> list[Path]:
+        """Return its control groups that bear its id: no record speaks for another lab's."""
+        return [path for path in map(Path, self.cgroup) if path.name.endswith(f"-{self.id}")]
 
 
 def read_record(folder: Path) -> LabRecord:
@@ -83,3 +98,14 @@ def write_record(folder: Path, record: LabRecord) -> None:
             file.write(msgspec.json.encode(record))
     except OSError as error:
         raise LabError(f"cannot write {path}: {error.strerror}", hint="make room on that file system") from error
+
+
+def last_logged(folder: Path) -> str:
+    """Return the end of what a holder wrote of its lab, to follow a sentence; empty where there is nothing."""
+    try:
+        with (folder / LOG_FILE).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
+            said = last_lines(file.read(), 5)
+    except OSError:
+        return ""
+    return "; its last words:\n" + "\n".join(f"  {line}" for line in said.splitlines()) if said else ""

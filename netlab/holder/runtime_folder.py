@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from netlab.errors import LabError
-from netlab.holder.own_folder import absolute
 from netlab.namespaces.user_namespace import outer_user
+from netlab.working_folder import absolute_path
 
 __all__ = ["RuntimeFolder", "runtime_path"]
 
@@ -40,7 +40,7 @@ def runtime_path(variables: Mapping[str, str], *, is_root: bool, user_id: int) -
         user_id: Ours, outside all user namespaces.
     """
     if variables.get(VARIABLE):
-        return absolute(Path(variables[VARIABLE]))
+        return Path(absolute_path(variables[VARIABLE]))
     if is_root:
         return Path("/run/netlab")
     if variables.get("XDG_RUNTIME_DIR"):

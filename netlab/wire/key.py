@@ -137,6 +137,15 @@ class Key:
         raise TypeError("a Key is not pickled: write it to a file with Key.write")
 
 
+def _starter_of_guest() -> int:
+    """Return the user whose guest we are root of, whose files are ours; -1 on a host.
+
+    A guest shows the host's files with their owners there, and its root has that user's rights, no more.
+    """
+    starter = os.environ.get("NETLAB_GUEST_USER", "") if os.environ.get("NETLAB_GUEST") else ""
+    return int(starter) if os.geteuid() == 0 and starter.isdecimal() else -1
+
+
 def _caller_of_sudo() -> int:
     """Return the user on whose behalf sudo made us root: his key is as good as ours; -1 where there is none."""
     caller = os.environ.get("SUDO_UID", "")
@@ -145,7 +154,7 @@ def _caller_of_sudo() -> int:
 
 def _check_private(name: str, state: os.stat_result) -> None:
     """Refuse a file that somebody else could have written or can read."""
-    if state.st_uid not in (os.geteuid(), 0, _caller_of_sudo()):
+    if state.st_uid not in (os.geteuid(), 0, _caller_of_sudo(), _starter_of_guest()):
         raise AuthError(
             f"key file {name} belongs to user {state.st_uid}, who is neither this one nor root",
             hint=f"its owner may change it: `sudo chown {os.geteuid()} {name}` if it is yours",

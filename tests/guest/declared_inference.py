@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from netlab.lab_key import lab_key
 from netlab.lab import Lab
+from netlab.lab_key import lab_key
 from netlab.run_folder import run_folder
 
 if __name__ == "__main__":

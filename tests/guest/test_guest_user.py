@@ -37,8 +37,9 @@ def home() -> Iterator[Path]:
 @pytest.fixture
 def nobodys_python(home: Path) -> list[str]:
     """The system's interpreter with our packages, as nobody."""
-    root = Path(netlab.__file__).parents[1]
-    packages = f"{root}:{sysconfig.get_path('purelib')}"
+    # A copy: nobody may not be able to enter the folder that the tests are run from.
+    shutil.copytree(Path(netlab.__file__).parent, home / "code" / "netlab", ignore=shutil.ignore_patterns("*.pyc"))
+    packages = f"{home / 'code'}:{sysconfig.get_path('purelib')}"
     become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env",
               "--unset=XDG_CACHE_HOME", f"HOME={home}", f"PYTHONPATH={packages}", SYSTEM_PYTHON]  # fmt: skip
     usable = subprocess.run(
@@ -115,9 +116,50 @@ def test_a_lab_of_an_ordinary_user_runs_in_the_guest_with_the_hosts_key(
     done = subprocess.run(command, capture_output=True, text=True, cwd=home, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["0", "600:32"]
-    assert "no rights to" in done.stderr
     assert "in guest kernel" in done.stderr
-    assert "or sudo" in done.stderr
+
+
+_EPISODE = """
+name = "pair"
+[hosts.edge]
+[hosts.agent]
+[[link]]
+ends = ["edge", "agent"]
+profile = "delay=5ms"
+[episode]
+edge = "edge"
+agent = "agent"
+"""
+
+
+def _netlab(python: list[str], home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [*python, "-P", "-m", "netlab", *words]
+    return subprocess.run(command, capture_output=True, text=True, cwd=home, check=False, timeout=300)
+
+
+def test_an_ordinary_user_plays_an_episode_in_the_guest(
+    user_driver: Driver, home: Path, nobodys_python: list[str]
+) -> None:
+    (home / "pair.toml").write_text(_EPISODE)
+    done = _netlab(nobodys_python, home, "lab", "run", "pair.toml", "--on", "guest", "--output", "result.json")
+    assert done.returncode == 0, done.stderr
+    assert "ticks" in done.stdout
+    assert (home / "result.json").stat().st_uid == NOBODY
+
+
+def test_an_ordinary_user_plays_an_episode_in_virtual_time(
+    virtual_user_driver: Driver, home: Path, nobodys_python: list[str]
+) -> None:
+    (home / "pair.toml").write_text(_EPISODE)
+    done = _netlab(nobodys_python, home, "lab", "run", "pair.toml", "--virtual-time")
+    assert done.returncode == 0, done.stderr
+    assert "virtual time" in done.stdout
+
+
+def test_an_ordinary_user_has_the_demo(user_driver: Driver, home: Path, nobodys_python: list[str]) -> None:
+    done = _netlab(nobodys_python, home, "demo", "--on", "guest", "--episodes", "1")
+    assert done.returncode == 0, done.stderr
+    assert "return" in done.stdout
 
 
 def test_an_ordinary_user_who_can_have_no_guest_is_told_of_sudo(home: Path, nobodys_python: list[str]) -> None:

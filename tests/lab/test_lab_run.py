@@ -69,8 +69,7 @@ def test_an_episode_that_begins_without_a_quiet_moment_says_so(
     monkeypatch.setattr(lab, "wait_for_quiet", lambda counts: False)
     spec = tmp_path / "clean.toml"
     spec.write_text(
-        '[hosts.a]\n[hosts.b]\n[[link]]\nends = ["a", "b"]\n'
-        '[episode]\nedge = "a"\nagent = "b"\nrate_hz = 500.0\n'
+        '[hosts.a]\n[hosts.b]\n[[link]]\nends = ["a", "b"]\n[episode]\nedge = "a"\nagent = "b"\nrate_hz = 500.0\n'
     )
     told: list[str] = []
     played = lab.play_in_lab(EpisodePlan.of(read_lab_spec(spec), str(spec)), KernelWiring(), told.append)

@@ -109,6 +109,13 @@ def test_virtual_time_is_gained_by_a_build() -> None:
     assert (found.verdict, found.remedy) == ("note", "netlab guest build (about 5 minutes)")
 
 
+def test_a_damaged_kernel_with_time_travel_is_said() -> None:
+    found = finding(
+        "virtual time", virtual_guest=GuestError("linux: its SHA-256 ...", hint="netlab guest build --again")
+    )
+    assert (found.verdict, found.remedy) == ("missing", "netlab guest build --again")
+
+
 def test_a_damaged_cache_is_said_with_its_hint() -> None:
     found = finding("guest kernel", guest=GuestError("guest cache: Permission denied", hint="set XDG_CACHE_HOME"))
     assert (found.verdict, found.remedy) == ("missing", "set XDG_CACHE_HOME")

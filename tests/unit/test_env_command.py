@@ -200,7 +200,8 @@ def test_a_service_is_not_put_into_a_guest_of_its_own(
     words: tuple[str, ...], runs: list[EnvConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NETLAB_GUEST", raising=False)
-    monkeypatch.setattr("netlab.engine_choice.choose_engine", lambda *_, **__: pytest.fail("a guest would have begun"))
+    begun = lambda *_, **__: pytest.fail("a guest would have begun")  # noqa: E731
+    monkeypatch.setattr("netlab.engine_choice.choose_engine", begun)
     result = CliRunner().invoke(main, [*words, "--on", "guest"])
     assert result.exit_code == 2, result.output
     assert "--on guest" in result.stderr

@@ -232,3 +232,37 @@ def test_file_of_the_user_who_called_sudo_is_taken_by_root_alone(
     monkeypatch.setattr(os, "geteuid", lambda: 4321)
     with pytest.raises(AuthError, match="belongs to user 1234"):
         Key.read(path)
+
+
+@pytest.mark.parametrize(
+    ("guest", "user", "effective", "taken"),
+    [
+        ("7.2.7 sha256:0", "1234", 0, True),
+        ("7.2.7 sha256:0", "1234", 4321, False),  # not the guest's root
+        ("7.2.7 sha256:0", "4321", 0, False),  # another one's guest
+        ("7.2.7 sha256:0", "root", 0, False),
+        ("", "1234", 0, False),  # no guest
+    ],
+)
+def test_file_of_the_user_who_started_the_guest_is_taken_by_its_root_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guest: str, user: str, effective: int, taken: bool
+) -> None:
+    path = tmp_path / "key"
+    Key.new().write(path)
+    real = os.fstat
+
+    def owned_by_1234(fd: int) -> os.stat_result:
+        fields = list(real(fd))
+        fields[stat.ST_UID] = 1234
+        return os.stat_result(fields)
+
+    monkeypatch.setattr(os, "fstat", owned_by_1234)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    monkeypatch.setenv("NETLAB_GUEST", guest)
+    monkeypatch.setenv("NETLAB_GUEST_USER", user)
+    monkeypatch.setattr(os, "geteuid", lambda: effective)
+    if taken:
+        Key.read(path)
+    else:
+        with pytest.raises(AuthError, match="belongs to user 1234"):
+            Key.read(path)
