@@ -11,7 +11,7 @@ from netlab.envs.config import DEFAULT_RATE_HZ
 from netlab.envs.task import Task
 from netlab.errors import SpecError
 
-__all__ = ["TASKS", "make_task"]
+__all__ = ["TASKS", "find_task", "make_task"]
 
 TASKS: dict[str, Callable[[float], Task]] = {"CartPole-v1": CartPole}
 """Name -> what makes the task for a rate in ticks a second."""
@@ -27,9 +27,18 @@ def make_task(name: str, rate_hz: float = DEFAULT_RATE_HZ) -> Task:
     """
     if not (math.isfinite(rate_hz) and 0.0 < rate_hz <= _MAX_RATE_HZ):
         raise SpecError(f"{rate_hz}: must be above 0 and at most {_MAX_RATE_HZ:g}", key="rate_hz")
+    return find_task(name)(rate_hz)
+
+
+def find_task(name: str) -> Callable[[float], Task]:
+    """Return what makes the task of this name.
+
+    Raises:
+        SpecError: There is none.
+    """
     make = TASKS.get(name)
     if make is None:
         near = difflib.get_close_matches(name, TASKS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(TASKS)}"
         raise SpecError(f"no task is called {name!r:.100}", key="task", hint=hint)
-    return make(rate_hz)
+    return make

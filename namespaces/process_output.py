@@ -10,7 +10,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import threading
 from collections import deque
 from pathlib import Path
@@ -22,6 +24,7 @@ __all__ = ["FileOutput", "HandedOver", "Inherited", "KeptTail", "ProcessOutput",
 
 TAIL_BYTES = 1 << 16
 _READ_BYTES = 1 << 16
+_NOT_PLAIN = "not a plain file"
 
 
 class ProcessOutput(Protocol):
@@ -128,10 +131,17 @@ class FileOutput:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # Without O_NONBLOCK a named pipe that nobody reads would hang us here for ever.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
         try:
-            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            self._fd = os.open(path, flags, 0o666)
+            if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+                os.close(self._fd)
+                raise OSError(errno.EINVAL, _NOT_PLAIN)
+            os.set_blocking(self._fd, True)
         except OSError as error:
-            raise LabError(f"cannot write a process's output to {path}: {error.strerror}") from error
+            words = _NOT_PLAIN if error.errno == errno.ENXIO else error.strerror
+            raise LabError(f"cannot write a process's output to {path}: {words}") from error
 
     @property
     def stdout_fd(self) -> int:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from netlab.errors import FeatureMissing
 from netlab.namespaces.syscalls import CLONE_NEWUSER, unshare
 
 __all__ = ["enter_user_namespace", "has_capabilities", "outer_user"]
@@ -39,8 +40,12 @@ def enter_user_namespace() -> None:
 
 
 def has_capabilities() -> bool:
-    """Tell whether we may make namespaces and configure their networks as we are."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+    """Tell whether we may make namespaces and configure their networks as we are.
+
+    Raises:
+        FeatureMissing: /proc is not there.
+    """
+    for line in _read("status").splitlines():
         if line.startswith("CapEff:"):
             return int(line.split()[1], 16) & _NEEDED == _NEEDED
     return False
@@ -50,14 +55,28 @@ def outer_user() -> int:
     """Return who we are outside the user namespace we may be in: what tells users of a machine apart.
 
     Raises:
-        OSError: /proc is not there.
+        FeatureMissing: /proc is not there.
     """
     inner = os.getuid()
-    for line in Path("/proc/self/uid_map").read_text(encoding="utf-8").splitlines():
+    for line in _read("uid_map").splitlines():
         first, outer, count = (int(word) for word in line.split())
         if first <= inner < first + count:
             return outer + inner - first
     return inner
+
+
+def _read(name: str) -> str:
+    """Return what the kernel says of this process.
+
+    Raises:
+        FeatureMissing: /proc is not there.
+    """
+    path = Path("/proc/self", name)
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        hint = "mount it: mount -t proc proc /proc"
+        raise FeatureMissing(f"read {path}", error.errno or 0, hint=hint) from error
 
 
 def _write(name: str, text: str) -> None:

@@ -102,27 +102,30 @@ class CheckedRun:
             aside = stack.enter_context(run_folder("check", Path(tempfile.gettempdir())))
             given = None if stdin is None else _spool(stdin, aside / "stdin")
             outputs = [stack.enter_context((aside / name).open("w+b")) for name in ("first", "second")]
-            self._keep(aside / "before")
-            first = self._run_once(given, outputs[0])
-            if first.signal:
+            try:
+                status, text = self._run_twice(given, outputs, aside)
+            finally:  # whatever came between: what the first run printed, its caller sees
                 _copy_out(outputs[0], stdout)
-                self._say("interrupted in the first of two runs: nothing is compared")
-                return first.interrupted_status
-            self._keep(aside / "after")
-            self._put_back(aside / "before")
-            second = self._run_once(given, outputs[1])
-            if second.signal:
-                self._put_back(aside / "after")
-                _copy_out(outputs[0], stdout)
-                self._say("interrupted in the second of two runs: nothing is compared; what is left is the first")
-                return second.interrupted_status
-            divergence = self._compare((first.status, second.status), outputs, aside / "after")
-            _copy_out(outputs[0], stdout)
-            if divergence is None:
-                self._say(self._identical_text(first.status, outputs[0]))
-                return first.status
-            self._say(str(divergence))
-            return _DIVERGED
+            self._say(text)
+            return status
+
+    def _run_twice(self, given: Path | None, outputs: Sequence[BinaryIO], aside: Path) -> tuple[int, str]:
+        """Run both, where nobody interrupts; return what to end with, and what to say of it."""
+        self._keep(aside / "before")
+        first = self._run_once(given, outputs[0])
+        if first.signal:
+            return first.interrupted_status, "interrupted in the first of two runs: nothing is compared"
+        self._keep(aside / "after")
+        self._put_back(aside / "before")
+        second = self._run_once(given, outputs[1])
+        if second.signal:
+            self._put_back(aside / "after")
+            text = "interrupted in the second of two runs: nothing is compared; what is left is the first"
+            return second.interrupted_status, text
+        divergence = self._compare((first.status, second.status), outputs, aside / "after")
+        if divergence is not None:
+            return _DIVERGED, str(divergence)
+        return first.status, self._identical_text(first.status, outputs[0])
 
     def _run_once(self, given: Path | None, output: BinaryIO) -> RunEnd:
         if given is None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from netlab.errors import KernelError, SpecError
 from netlab.machine import inside_guest
 
-__all__ = ["require_writable", "write_document"]
+__all__ = ["refuse_shared_files", "require_writable", "write_document"]
 
 
 def write_document(path: Path, content: bytes) -> None:
@@ -67,3 +68,30 @@ def require_writable(option: str, path: Path) -> None:
             path.open("ab").close()
     except OSError as error:
         raise SpecError(f"cannot write {path}: {error.strerror}", key=option, hint=hint) from error
+
+
+def refuse_shared_files(written: Mapping[str, Path], read: Mapping[str, Path], path: str = "") -> None:
+    """Refuse one file for two things: the second would silently overwrite the first.
+
+    Args:
+        written: The files that are to be written, by the option or key that names each.
+        read: The files that are to be read, likewise; they may be one among themselves.
+        path: The file that has these keys; empty for a command line.
+
+    Raises:
+        SpecError: Names the key.
+    """
+    taken = {_identity(file): key for key, file in read.items()}
+    for key, file in written.items():
+        other = taken.setdefault(_identity(file), key)
+        if other != key:
+            raise SpecError(f"{file} is {other} already", path, key, "name a file of its own")
+
+
+def _identity(path: Path) -> object:
+    """Return what is equal for two names of one file, whether it is there or not."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return os.path.realpath(path.parent), path.name
+    return found.st_dev, found.st_ino

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from netlab.documents import refuse_shared_files
 from netlab.errors import ProfileError, SpecError
 from netlab.lab_impairment import read_profiles
 from netlab.lab_links import LinkOrder
@@ -40,6 +41,7 @@ class LabBuilder:
         self._impairments = read_profiles(spec, self._folder, path)
         self._media = {name: _read_medium(name, medium, path) for name, medium in spec.media.items()}
         self._check_folders(path)
+        self._check_outputs(path)
 
     @property
     def hosts(self) -> int:
@@ -56,6 +58,19 @@ class LabBuilder:
                 if not os.path.isdir(folder):  # noqa: PTH112 - Path's raises at a name that is too long
                     problem = f"{getattr(host, key)!r:.80}: there is no folder {folder!s:.200}"
                     raise SpecError(problem, path, f"hosts.{name}.{key}", "make it first, or name another")
+
+    def _check_outputs(self, path: str) -> None:
+        """Refuse an output that would hold up its writer for ever, or overwrite what another command prints."""
+        outputs = self.outputs()
+        for key, file in outputs.items():
+            if os.path.exists(file) and not os.path.isfile(file):  # noqa: PTH110,PTH113 - as above
+                raise SpecError(f"{str(file)!r:.200} is not a plain file", path, key, "name a file that is one")
+        refuse_shared_files(outputs, {"the spec": Path(path)} if path else {}, path)
+
+    def outputs(self) -> dict[str, Path]:
+        """Return the files that its commands print to, by their keys in the spec."""
+        hosts = self._spec.hosts.items()
+        return {f"hosts.{name}.output": self._folder / host.output for name, host in hosts if host.output}
 
     def build(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from netlab.lab import Lab
@@ -31,14 +32,17 @@ class Ended(NamedTuple):
     packets: PacketLog | None
 
 
-def run_commands(lab: LabSpec, path: str, seed: int | None, wiring: Wiring, *, is_recorded: bool) -> Ended:
-    """Make the lab, run the commands of its hosts until all have ended or one has failed, take it down.
+def run_commands(
+    lab: LabSpec, path: str, seed: int | None, wiring: Wiring, say: Callable[[str], None], *, is_recorded: bool
+) -> Ended:
+    """Make the lab, run the commands of its hosts until all have ended, take it down.
 
     Args:
         lab: The spec.
         path: The file it came from.
         seed: In place of the spec's.
         wiring: What carries the packets.
+        say: Told of each command that fails, when it does.
         is_recorded: Whether to record them.
 
     Raises:
@@ -51,25 +55,29 @@ def run_commands(lab: LabSpec, path: str, seed: int | None, wiring: Wiring, *, i
         opened.play()
         names = [name for name, host in lab.hosts.items() if host.command]
         running = dict(zip(names, opened.start_commands(), strict=True))
-        failed = _wait(opened, list(running.values()))
+        status = _wait(opened, running, say)
         opened.check_links()
-        status = 0 if failed is None else failed
         lines = [
             f"{name}: {line}" for name, process in running.items() for line in process.last_lines().splitlines()
         ]
         return Ended(status, lines, None if recording is None else recording.finish())
 
 
-def _wait(lab: Lab, processes: list[HostProcess]) -> int | None:
-    """Wait until all have ended or one has failed; return the status of that one."""
-    left = processes
+def _wait(lab: Lab, running: Mapping[str, HostProcess], say: Callable[[str], None]) -> int:
+    """Wait until all have ended; return the status of the first that failed, 0 where none did."""
+    left, first = dict(running), 0
     while left:
         lab.check_links()
-        for process in left:
+        for name, process in list(left.items()):
             status = process.poll()
+            if status is None:
+                continue
+            del left[name]
             if status:
-                return status if status > 0 else _SIGNALLED - status
-        left = [process for process in left if process.poll() is None]
+                first = first or (status if status > 0 else _SIGNALLED - status)
+                how = f"failed with status {status}" if status > 0 else f"was killed by signal {-status}"
+                more = f"; waiting for {', '.join(left)}" if left else ""
+                say(f"the command of {name} {how}{more}")
         if left:
             time.sleep(_LOOK_S)
-    return None
+    return first

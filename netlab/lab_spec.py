@@ -26,6 +26,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from netlab.decoder_words import choices_of, plain_rule
 from netlab.did_you_mean import did_you_mean
 from netlab.episode.spec import EpisodeSpec
 from netlab.errors import SpecError
@@ -229,15 +230,19 @@ def _convert(table: object, kind: type[S], path: str, key: str, known: tuple[str
             if name not in known:
                 hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
                 raise SpecError("unknown key", path, f"{prefix}{name}", hint)
+            if table[name] == "":
+                raise SpecError("'' says nothing", path, f"{prefix}{name}", "give it a value, or leave it out")
     try:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
         rule, _, where = str(error).partition(" - at `$")
         where = where.rstrip("`").lstrip(".")
-        value = table.get(where.partition("[")[0]) if where and isinstance(table, dict) else table
-        raise SpecError(
-            f"{_shown(value)}: {rule[:1].lower()}{rule[1:]}", path, f"{prefix}{where}".rstrip(".")
-        ) from error
+        field = where.partition("[")[0]
+        value = table.get(field) if where and isinstance(table, dict) else table
+        choices = choices_of(kind, field) if where == field else ()
+        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+        problem = f"{_shown(value)}: {plain_rule(rule, choices)}"
+        raise SpecError(problem, path, f"{prefix}{where}".rstrip("."), hint) from error
 
 
 def _shown(value: object) -> str:

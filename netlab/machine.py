@@ -70,8 +70,12 @@ def _memory_bytes() -> int | None:
 
 
 def _field(path: str, name: str) -> str:
-    """Return the first value of a name in one of /proc's tables; empty where it has none."""
-    for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines():
+    """Return the first value of a name in one of /proc's tables; empty where it has none, or there is no /proc."""
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    for line in text.splitlines():
         key, _, value = line.partition(":")
         if key.strip() == name:
             return value.strip()

@@ -9,6 +9,7 @@ An experiment's labs, ``netlab lab run`` and the bench play by it; what they pla
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -108,6 +109,7 @@ def run_services(
     *,
     watch: Callable[[Progress], None] = lambda progress: None,
     before_start: Callable[[], None] = lambda: None,
+    look_s: float = POLL_S,
 ) -> ServiceResult:
     """Start both services, let them play, and return what they report.
 
@@ -117,6 +119,7 @@ def run_services(
         gate: Told when they are ready; they begin when it opens.
         watch: Told of their progress.
         before_start: Called when they are ready, right before the gate is told.
+        look_s: How often to look whether all is well; their end is seen at once.
 
     Raises:
         LabError: A program of the lab or what carries its packets died, or the gate was told to stop.
@@ -125,7 +128,7 @@ def run_services(
     address = stage.edge.environment()[peer_variable(stage.agent.name)]
     stage.agent.start(_agent_command(plan, address))
     running = stage.edge.start(_env_command(plan, address, stage.folder, gate.path))
-    player = _watch_run(stage, plan, running, gate, watch, before_start)
+    player = _watch_run(stage, plan, running, gate, watch, before_start, look_s)
     stage.lab.check()
     run = msgspec.json.decode((stage.folder / _RESULT).read_bytes(), type=RunResult)
     return ServiceResult(run, None if player is None else player.counts)
@@ -138,6 +141,7 @@ def _watch_run(
     gate: StartGate,
     watch: Callable[[Progress], None],
     before_start: Callable[[], None],
+    look_s: float,
 ) -> Player | None:
     """Wait for the end of a run; return what played the lab's schedules."""
     tail = _ProgressTail(stage.folder / _PROGRESS)
@@ -145,7 +149,7 @@ def _watch_run(
     is_ready = is_begun = False
     while running.poll() is None:
         stage.lab.check()
-        if gate.stop.wait(POLL_S):
+        if gate.stop.is_set():
             raise LabError(f"lab {plan.label} was stopped")
         news = tail.read()
         if news and not is_ready:
@@ -158,6 +162,8 @@ def _watch_run(
             player = stage.lab.play()
         for progress in news:
             watch(progress)
+        with contextlib.suppress(LabError):  # it still runs
+            running.wait(look_s)
     return player
 
 

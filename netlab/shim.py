@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct
 
+from netlab.errors import NetlabError
 from netlab.lab_impairment import DirectionPlan, plan_directions
 from netlab.namespaces.player import Played, Player
 from netlab.namespaces.relay.changes import change_relayed
@@ -70,8 +71,9 @@ def run_shim(
     force: bool = False,
     every_s: float = 1.0,
     show: Callable[[ShimReport], None],
+    finish: Callable[[ShimReport], None],
     warn: Callable[[str], None],
-) -> ShimReport:
+) -> None:
     """Relay frames between two ports until SIGINT or SIGTERM.
 
     Args:
@@ -81,6 +83,8 @@ def run_shim(
         force: Take an interface that carries this machine's default route, too.
         every_s: How often ``show`` is called.
         show: Told what has been done so far.
+        finish: Told once what was done in all, also where a port or the relay has vanished; nothing where no
+            frame could pass.
         warn: Told what a person must know.
 
     Raises:
@@ -107,7 +111,7 @@ def run_shim(
         if player is not None:
             stack.enter_context(player)
         report = functools.partial(_report, shim, profile.name, seed, time.monotonic())
-        return _watch(shim, player, report, show, bell, every_s)
+        _watch(shim, player, report, show, finish, bell, every_s)
 
 
 def _first_state(plan: DirectionPlan, seed: int) -> QdiscState:
@@ -140,18 +144,25 @@ def _watch(
     player: Player | None,
     report: Callable[[], ShimReport],
     show: Callable[[ShimReport], None],
+    finish: Callable[[ShimReport], None],
     bell: int,
     every_s: float,
-) -> ShimReport:
-    """Show what is done until the bell rings or something fails."""
+) -> None:
+    """Show what is done until the bell rings or something fails; then say it for the last time."""
     waiting = select.poll()
     waiting.register(bell, select.POLLIN)
-    while not waiting.poll(every_s * 1e3):
-        shim.check()
-        if player is not None:
-            player.check()
-        show(report())
-    return report()
+    latest = report()
+    try:
+        while not waiting.poll(every_s * 1e3):
+            shim.check()
+            if player is not None:
+                player.check()
+            latest = report()
+            show(latest)
+    finally:
+        with contextlib.suppress(NetlabError):  # a dead relay counts no more: what it said last must do
+            latest = report()
+        finish(latest)
 
 
 def _report(shim: Shim, profile: str, seed: int, begin_s: float) -> ShimReport:

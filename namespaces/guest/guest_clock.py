@@ -22,7 +22,7 @@ from netlab.errors import GuestError
 from netlab.namespaces.guest.installed import GuestKernel
 from netlab.namespaces.guest.job import FILE, NULL, PIPE, TERMINAL, Job
 from netlab.namespaces.guest.kernel_probe import time_travel_problem
-from netlab.namespaces.guest.spinner import busiest_program
+from netlab.namespaces.guest.spinner import busiest_program, ended_stubs
 from netlab.namespaces.guest.spool import SPOOL_NAME
 from netlab.namespaces.guest.watchdog import VirtualWatchdog, WallWatchdog, Watchdog
 
@@ -184,6 +184,7 @@ class VirtualClock:
             budget_s=self.budget_s,
             stall_s=self.stall_s,
             busiest=lambda: busiest_program(supervisor),
+            killed=lambda: ended_stubs(supervisor),
         )
 
 

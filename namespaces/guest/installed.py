@@ -17,11 +17,14 @@ A folder is what its manifest says or it is not used: never repaired, only fetch
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import pwd
 import re
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -157,7 +160,7 @@ def time_travel_kernel(cache: Path | None = None) -> GuestKernel | None:
 def read_kernel(folder: Path) -> GuestKernel:
     """Return the kernel in a folder; what is wrong with manifest or sizes stands in ``problem``."""
     try:
-        with (folder / MANIFEST_NAME).open("rb") as file:
+        with _open_plain(folder / MANIFEST_NAME) as file:
             manifest = parse_manifest(file.read(MAX_MANIFEST_BYTES + 1))
     except OSError as error:
         return GuestKernel(path=folder, problem=f"{MANIFEST_NAME}: {error.strerror}")
@@ -189,10 +192,23 @@ def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: It cannot be read, or is no plain file.
     """
-    with path.open("rb") as file:
+    with _open_plain(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _open_plain(path: Path) -> BinaryIO:
+    """Open a file of a cache for reading; what is no plain file is refused: a named pipe would hang us for ever.
+
+    Raises:
+        OSError: It cannot be opened, or is no plain file.
+    """
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError(errno.EINVAL, "not a plain file", os.fspath(path))
 
 
 def version_key(version: str) -> tuple[int, ...]:

@@ -68,7 +68,9 @@ class KernelStore:
         """
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
-            with (self.cache / self._lock).open("w") as file:
+            # Without O_NONBLOCK a named pipe would hang us here for ever; it is refused (ENXIO).
+            flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+            with os.fdopen(os.open(self.cache / self._lock, flags, 0o666), "w") as file:
                 yield self._wait_for(file.fileno())
         except OSError as error:
             raise self._refusal(error) from error

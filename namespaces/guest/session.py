@@ -28,7 +28,7 @@ from netlab.namespaces.guest.kernel_log import KernelLog
 from netlab.namespaces.guest.kernel_plan import EventReader
 from netlab.namespaces.guest.pump import Pump, wait_for
 from netlab.namespaces.guest.streams import StreamKinds, in_background, window_size
-from netlab.namespaces.guest.watchdog import Verdict, Watchdog
+from netlab.namespaces.guest.watchdog import LOST_PROCESS, Verdict, Watchdog
 
 __all__ = ["GuestSession"]
 
@@ -235,7 +235,7 @@ class GuestSession:
             if not data:
                 self._log_fd = None
             if self.log.lost_process and not self._cut and self.status is None:
-                self._fail("a process that the guest's programs run in was killed from outside")
+                self._fail(LOST_PROCESS)
                 self.end()
 
     def _hear_guest(self, ready: int) -> None:

@@ -18,12 +18,13 @@ import os
 import re
 import struct
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from netlab.namespaces.guest.heartbeat import printable
 
-__all__ = ["busiest_program", "command_on_stack", "stack_top"]
+__all__ = ["busiest_program", "command_on_stack", "ended_stubs", "stack_top"]
 
 LOOK_S = 0.25
 """Long enough to count in ticks of 10 ms."""
@@ -143,17 +144,34 @@ def _read_command(pid: int) -> tuple[bytes, ...]:
 def _stub_ticks(root: int) -> dict[int, int]:
     """Return the CPU ticks used so far by each process below one that a guest's program runs in."""
     parents, ticks = {}, {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        with contextlib.suppress(OSError):  # ended meanwhile
-            name, _, rest = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")
-            fields = rest.split()
-            pid = int(entry.name)
-            parents[pid] = int(fields[1])
-            if name.partition("(")[2] == _STUB_NAME:
-                ticks[pid] = int(fields[11]) + int(fields[12])
+    for pid, name, fields in _processes():
+        parents[pid] = int(fields[1])
+        if name == _STUB_NAME:
+            ticks[pid] = int(fields[11]) + int(fields[12])
     return {pid: used for pid, used in ticks.items() if _lies_below(pid, root, parents)}
+
+
+def ended_stubs(root: int) -> frozenset[int]:
+    """Return the processes below one that a guest's program ran in, and that their kernel has not taken note of.
+
+    Args:
+        root: A process above the guest kernel.
+    """
+    parents, ended = {}, set()
+    for pid, name, fields in _processes():
+        parents[pid] = int(fields[1])
+        if name == _STUB_NAME and fields[0] == "Z":
+            ended.add(pid)
+    return frozenset(pid for pid in ended if _lies_below(pid, root, parents))
+
+
+def _processes() -> Iterator[tuple[int, str, list[str]]]:
+    """Yield every process of this machine: pid, name, and what /proc/PID/stat says from its state on."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):  # ended meanwhile
+                name, _, rest = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")
+                yield int(entry.name), name.partition("(")[2], rest.split()
 
 
 def _lies_below(pid: int, root: int, parents: dict[int, int]) -> bool:

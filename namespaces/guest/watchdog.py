@@ -18,13 +18,16 @@ from typing import NamedTuple, Protocol
 
 from netlab.namespaces.guest.heartbeat import read_beat, read_processes
 
-__all__ = ["STATUS_OF_TIMEOUT", "Verdict", "VirtualWatchdog", "WallWatchdog", "Watchdog"]
+__all__ = ["LOST_PROCESS", "STATUS_OF_TIMEOUT", "Verdict", "VirtualWatchdog", "WallWatchdog", "Watchdog"]
 
 STATUS_OF_TIMEOUT = 124
 """As timeout(1) has it."""
 
 LOOK_EVERY_S = 0.5
 """Twice that is what a pause between two looks counts at most: who was stopped himself saw nothing stand still."""
+
+LOST_PROCESS = "a process that the guest's programs run in was killed from outside"
+"""What is told of it, whoever finds it out: the kernel, or we."""
 
 _CURE = "let it sleep, or declare its cost with netlab.charge.charge(): docs/virtual-time.md"
 
@@ -102,6 +105,7 @@ class VirtualWatchdog:
         budget_s: float,
         stall_s: float,
         busiest: Callable[[], str],
+        killed: Callable[[], frozenset[int]] = frozenset,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Watch the notes that pid 1 makes.
@@ -112,6 +116,7 @@ class VirtualWatchdog:
             budget_s: The most guest time that the command may take.
             stall_s: How long guest time may stand still, in seconds outside.
             busiest: Names the program that is running; empty where it cannot tell.
+            killed: Tells which processes that the guest's programs run in have ended and were not taken note of.
             clock: The monotonic clock, in seconds.
         """
         self._wall = wall
@@ -119,6 +124,8 @@ class VirtualWatchdog:
         self._budget_s = budget_s
         self._stall_s = stall_s
         self._busiest = busiest
+        self._killed = killed
+        self._dead: frozenset[int] = frozenset()
         self._clock = clock
         self._passed_s: float | None = None
         self._still_s = 0.0
@@ -153,13 +160,23 @@ class VirtualWatchdog:
         self._still_s = 0.0 if moved or held_up else self._still_s + min(since_s, 2 * LOOK_EVERY_S)
         if passed_s is not None and passed_s >= self._budget_s:
             return self._spent()
+        if self._still_s and self._lost_for_good():
+            return Verdict(None, LOST_PROCESS)
         return self._stalled() if self._still_s >= self._stall_s else None
+
+    def _lost_for_good(self) -> bool:
+        """Tell whether a process was ended already at the last look, with the guest standing still since then.
+
+        A kernel that lives takes note at once; this one waits for an answer that nobody can give any more.
+        """
+        before, self._dead = self._dead, self._killed()
+        return bool(before & self._dead)
 
     def _spent(self) -> Verdict:
         return Verdict(
             None,
             f"guest: {self._budget_s:g} s of virtual time are spent and the command goes on; {self._noted()}",
-            "give it more (--virtual-budget; budget_s of VirtualClock), or find out what it waits for: "
+            "give it more (--virtual-budget, NETLAB_VIRTUAL_BUDGET), or find out what it waits for: "
             "where all wait for one another, virtual time runs on alone",
         )
 
@@ -167,7 +184,8 @@ class VirtualWatchdog:
         return Verdict(
             None,
             f"guest: virtual time has stood still for {self._still_s:.0f} s, {self._where()}; {self._running()}",
-            f"a program that computes or polls without a pause holds the clock: {_CURE}; or allow more: --stall",
+            f"a program that computes or polls without a pause holds the clock: {_CURE}; "
+            "or allow more: --stall, NETLAB_STALL",
         )
 
     def _at_the_limit(self) -> str:

@@ -12,11 +12,14 @@ interfaces while it lasts: each draw decides over one packet.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import socket
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from netlab.errors import KernelError
 from netlab.namespaces.kernel_objects import LinkEntry
 from netlab.namespaces.offload import Offloads, read_offloads, restore_offloads, switch_offloads_off
 from netlab.namespaces.relay.direction import RelayDirection
@@ -63,7 +66,7 @@ class Shim:
             SpecError: No shim can lie between these.
             FeatureMissing: A TAP is asked for, and there is no /dev/net/tun.
             PrivilegeError: The caller may not have packet sockets or TAPs.
-            KernelError: An interface is not there or keeps an offload on.
+            KernelError: An interface is not there, keeps an offload on, or is another shim's.
             LabError: The relay process does not come up.
         """
         try:
@@ -132,6 +135,7 @@ class Shim:
             later(os.close, fd)
             configure_tap(self._routes, port.name, self.mtu)
             return fd
+        self._claim(port)
         before = read_offloads(self._routes, port.name)
         self._closers.callback(self._restore, port.name, before)
         promise = ReturnOffloads(interface=port.name, **before._asdict())
@@ -140,6 +144,23 @@ class Shim:
         raw = open_raw(port.name)
         later(raw.close)
         return raw.fileno()
+
+    def _claim(self, port: ShimPort) -> None:
+        """Keep other shims of this network namespace away from an interface: frames would pass twice.
+
+        A name in the abstract socket space, which nobody can forget to remove.
+
+        Raises:
+            KernelError: Another shim lies there.
+        """
+        claim = self._closers.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        try:
+            claim.bind(f"\0netlab-shim-{self._routes.link_index(port.name)}")
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise KernelError(f"claim {port.name}", error.errno or 0) from error
+            hint = "end that one first, or use another interface"
+            raise KernelError(f"use {port.name}", errno.EBUSY, "another shim lies there", hint) from error
 
     def _restore(self, name: str, before: Offloads) -> None:
         """Switch on again what was on; an interface that is gone needs nothing."""

@@ -43,9 +43,9 @@ def parse_port(text: str) -> ShimPort:
     """
     is_tap = text.startswith(_TAP_PREFIX)
     name = text.removeprefix(_TAP_PREFIX)
-    usable = name.isprintable() and not any(c in name for c in "/: ") and name not in (".", "..")
+    usable = name.isprintable() and not any(c in name for c in "/:% ") and name not in (".", "..")
     if not 0 < len(name.encode()) <= _MAX_NAME_BYTES or not usable:
-        rule = f"an interface has a name of 1 to {_MAX_NAME_BYTES} bytes without blanks, / and :"
+        rule = f"an interface has a name of 1 to {_MAX_NAME_BYTES} bytes without blanks, /, : and %"
         raise SpecError(f"{text!r:.60} is no port: {rule}", key="port", hint="give an interface, or tap:NAME")
     return ShimPort(name, is_tap)
 

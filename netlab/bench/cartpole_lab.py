@@ -25,6 +25,8 @@ __all__ = ["RESULT_NAME", "TICKS_NAME", "run_lab"]
 RESULT_NAME, TICKS_NAME = "result.json", "ticks.jsonl"
 RATE_HZ = 50.0
 SEED = 1
+_LOOK_S = 2.0
+"""Each look is work, of which the ratio is to have little."""
 
 
 def run_lab(folder: Path, network: str, episodes: int) -> None:
@@ -46,7 +48,8 @@ def run_lab(folder: Path, network: str, episodes: int) -> None:
             seed=SEED,
             tick_log=str(folder / TICKS_NAME),
         )
-        played = run_services(stage, plan, StartGate(private / "start", 1), before_start=_print_clock)
+        gate = StartGate(private / "start", 1)
+        played = run_services(stage, plan, gate, before_start=_print_clock, look_s=_LOOK_S)
         _print_clock()
         (folder / RESULT_NAME).write_bytes(encode_result(played.run))
 

@@ -35,15 +35,22 @@ __all__ = [
     "the_request",
 ]
 
+GUEST_WORDS = "--on guest"
+"""How the hint of an error names the kernel that can do everything; not every command can run on it."""
 _REQUEST, _ENGINE = "netlab.request", "netlab.engine"
 _OPTIONS = "netlab.options"
 
 
-def echo_error(error: NetlabError) -> None:
-    """Print an error and its hint on stderr."""
+def echo_error(error: NetlabError, elsewhere: str = GUEST_WORDS) -> None:
+    """Print an error and its hint on stderr.
+
+    Args:
+        error: What went wrong.
+        elsewhere: What the hint is to say for ``--on guest``, where the command cannot run there.
+    """
     click.echo(f"netlab: {_printable(str(error))}", err=True)
     if error.hint:
-        click.echo(f"hint: {_printable(error.hint)}", err=True)
+        click.echo(f"hint: {_printable(error.hint.replace(GUEST_WORDS, elsewhere))}", err=True)
 
 
 def say(text: str) -> None:
@@ -135,17 +142,22 @@ class NetlabCommand(click.Command):
             request = request._replace(engine=self.default_engine)
         return choose_engine(request, say, makes_labs=self.makes_labs)
 
+    def elsewhere(self, request: EngineRequest) -> str:
+        """Return what a hint is to say where errors of the rooms below advise ``--on guest``."""
+        return GUEST_WORDS
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command on what it chooses; show errors as people can use them; make way for signals."""
         request = ctx.meta[_REQUEST] = EngineRequest(**ctx.meta[_OPTIONS])
         refuse_host_databases()
         try:
             with unwound_by_signals():
+                self._refuse_shared_files(ctx)
                 return self._run_on(ctx, self.choose(ctx, request))
         except NetlabError as error:
             if request.debug:
                 raise
-            echo_error(error)
+            echo_error(error, self.elsewhere(request))
             ctx.exit(error.exit_code)
         except BrokenPipeError:
             # The reader (head, less) has gone: not an error of ours, and stdout can take no more.
@@ -181,6 +193,19 @@ class NetlabCommand(click.Command):
             return engine.rerun(arguments, stdin=given, stdout=output)
 
         return CheckedRun(run, self._result_files(ctx), say).run(stdin, 1)
+
+    def _refuse_shared_files(self, ctx: click.Context) -> None:
+        """Refuse a result file that is another result's, or one that the command reads."""
+        written, read = {}, {}
+        for param in self.params:
+            value = ctx.params.get(param.name or "")
+            if isinstance(value, str | os.PathLike) and os.fspath(value) and isinstance(param.type, click.Path):
+                kind = written if isinstance(param, ResultOption) else read
+                kind[param.opts[0] if isinstance(param, click.Option) else param.human_readable_name] = Path(value)
+        if written:
+            from netlab.documents import refuse_shared_files
+
+            refuse_shared_files(written, read)
 
     def _result_files(self, ctx: click.Context) -> list[Path]:
         named = (ctx.params.get(param.name or "") for param in self.params if isinstance(param, ResultOption))

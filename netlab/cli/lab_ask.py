@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from netlab.cli.command import echo_json
+from netlab.cli.command import echo_json, say
 from netlab.cli.lab_command import StayingLabCommand
-from netlab.errors import SpecError
 
-if TYPE_CHECKING:
-    from netlab.holder.messages import LinkWish
-    from netlab.holder.report import DirectionReport, HostReport, LabReport, LinkReport
-
-__all__ = ["exec_", "parse_wishes", "set_", "show", "state_text"]
-
-_CHANCES = ("loss", "duplicate", "corrupt", "reorder")
-_WHOLE = 2**32 - 1
+__all__ = ["exec_", "set_", "show"]
 
 
 @click.command("exec", cls=StayingLabCommand, context_settings={"allow_interspersed_args": False})
@@ -40,6 +32,8 @@ def exec_(name: str, host: str, command: tuple[str, ...]) -> None:
     words = command[1:] if command[0] == "--" else command
     if not words:
         raise click.UsageError("name a command to run in the host")
+    if not words[0]:
+        raise click.BadParameter("a program's name is empty", param_hint="COMMAND")
     sys.exit(run_in_lab(name, host, words))
 
 
@@ -64,41 +58,18 @@ def set_(name: str, wishes: tuple[str, ...], direction: Any, stop_playing: bool,
     """  # noqa: D301
     from netlab.holder.client import ask
     from netlab.holder.messages import LinksSet, SetLinks
+    from netlab.holder.report_text import change_line
+    from netlab.holder.set_words import parse_wishes
 
     request = SetLinks(wishes=parse_wishes(wishes), direction=direction, stop_playing=stop_playing)
     done = ask(name, request, LinksSet)
     for text in done.warnings:
-        click.echo(f"netlab: {text}", err=True)
+        say(text)
     if as_json:
         echo_json(done.changes)
         return
     for change in done.changes:
-        late_ms = 1e3 * (change.applied_s - change.asked_s)
-        click.echo(f"{change.link} {change.direction}: {state_text(change.state)} (after {late_ms:.2f} ms)")
-
-
-def parse_wishes(words: tuple[str, ...]) -> list[LinkWish]:
-    """Return which links are to do what.
-
-    Raises:
-        SpecError: A word is no LINK=PROFILE, or a link is named twice.
-    """
-    from netlab.holder.messages import LinkWish
-    from netlab.working_folder import absolute_path
-
-    # No link's name holds a "=", so the first word tells which of the two forms it is.
-    pairs = [words] if len(words) == 2 and "=" not in words[0] else [word.split("=", 1) for word in words]
-    wishes: dict[str, LinkWish] = {}
-    for pair, word in zip(pairs, words, strict=False):
-        if len(pair) != 2 or not all(pair):
-            hint = "write LINK PROFILE for one link, LINK=PROFILE for each of several"
-            raise SpecError(f"{word!r:.80} names no link and profile", key="set", hint=hint)
-        link, profile = pair
-        if link in wishes:
-            raise SpecError(f"{link!r:.80} is named twice", key="set", hint="name each link once")
-        path = absolute_path(profile) if profile.endswith(".toml") else profile
-        wishes[link] = LinkWish(link=link, profile=path)
-    return list(wishes.values())
+        click.echo(change_line(change))
 
 
 @click.command(cls=StayingLabCommand)
@@ -115,97 +86,11 @@ def show(name: str, as_json: bool) -> None:
     from netlab.holder.client import ask
     from netlab.holder.messages import ShowLab
     from netlab.holder.report import LabReport
+    from netlab.holder.report_text import report_lines
 
     report = ask(name, ShowLab(), LabReport)
     if as_json:
         echo_json(report)
         return
-    for line in _lines(report):
+    for line in report_lines(report):
         click.echo(line)
-
-
-def _lines(report: LabReport) -> list[str]:
-    seeded = "" if report.seeded else ", which not every link heeds"
-    lines = [
-        f"lab {report.name} (id {report.id}): up for {report.uptime_s:.0f} s, held by process {report.holder_pid}",
-        f"  on {report.engine}, {report.kernel}; netlab {report.version}",
-        f"  spec {report.spec}; seed {report.seed}{seeded}",
-        f"  log {report.log}",
-        f"  {_use_line(report)}",
-    ]
-    lines += [f"  problem: {report.problem}"] if report.problem else []
-    lines += [f"  note: {text}" for text in report.warnings]
-    if report.played:
-        lines.append(f"schedules: {'playing' if report.playing else 'stopped'}; {_counts(report.played)}")
-    for host in report.hosts:
-        lines += _host_lines(host)
-    for link in report.links:
-        lines += _link_lines(link)
-    for medium in report.media:
-        lines.append(f"medium {medium.name}: {medium.rate_bps / 1e6:g} Mbit/s, {medium.queue_packets} packets")
-        lines += _direction_lines("shared", medium.shared)
-    for change in report.changes:
-        what = state_text(change.state) + (f" NOT IN FORCE: {change.refusal}" if change.refusal else "")
-        times = f"asked {change.asked_s:.3f} s, applied {change.applied_s:.3f} s"
-        lines.append(f"change {change.link} {change.direction}: {times}: {what}")
-    return lines
-
-
-def _use_line(report: LabReport) -> str:
-    if report.use is None:
-        return f"processor time and memory are not known: {report.no_use}"
-    cpu = "not counted" if report.use.cpu_s is None else f"{report.use.cpu_s:.2f} s"
-    memory = "not counted" if report.use.memory_bytes is None else f"{report.use.memory_bytes / 2**20:.1f} MiB"
-    return f"{report.use.processes} processes; processor time {cpu}, memory {memory}"
-
-
-def _host_lines(host: HostReport) -> list[str]:
-    lines = [f"host {host.name}"]
-    for one in host.interfaces:
-        lines.append(f"  {one.name} {one.address} -- {one.link} -- {one.peer} {one.peer_address}")
-    for process in host.processes:
-        status = "runs" if process.status is None else f"ended with {process.status}"
-        origin = "" if process.from_spec else " (netlab lab exec)"
-        lines.append(f"  process {process.pid} {status}{origin}: {' '.join(process.argv)[:120]}")
-        lines += [f"    | {line}" for line in process.last_lines.splitlines()[-5:]]
-    return lines
-
-
-def _link_lines(link: LinkReport) -> list[str]:
-    lines = [f"link {link.name}: {link.ends[0]} -- {link.ends[1]}"]
-    for name, direction in (("forward", link.forward), ("back", link.back)):
-        lines += _direction_lines(name, direction)
-    return lines
-
-
-def _direction_lines(name: str, direction: DirectionReport | None) -> list[str]:
-    if direction is None:
-        return [f"  {name:<7} clean"]
-    lines = [f"  {name:<7} {state_text(direction.state)}", f"          {_counts(direction.counters)}"]
-    if direction.as_asked:
-        return lines
-    verdict = "NOT PROVEN" if direction.as_asked is None else "NOT AS ASKED"
-    return [*lines, f"          {verdict}: {direction.difference}"]
-
-
-def _counts(counts: dict[str, Any]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in counts.items())
-
-
-def state_text(state: dict[str, Any]) -> str:
-    """Return a state as a line: what is not at its default, times in milliseconds, chances in per cent."""
-    from netlab.holder.report import state_document
-    from netlab.traces.qdisc_state import QdiscState
-
-    default = state_document(QdiscState())
-    parts = []
-    for field, value in state.items():
-        if value == default.get(field):
-            continue
-        if field.endswith("_ns"):
-            parts.append(f"{field.removesuffix('_ns')} {value / 1e6:g} ms")
-        elif field in _CHANCES or field.endswith("_correlation"):
-            parts.append(f"{field} {value / _WHOLE:.4%}")
-        else:
-            parts.append(f"{field} {value}")
-    return ", ".join(parts) or "netem that does nothing"

@@ -18,12 +18,16 @@ __all__ = ["StayingLabCommand", "StayingLabUpCommand"]
 
 
 class StayingLabCommand(NetlabCommand):
-    """A command about labs that stay; it asks their holders and makes nothing itself."""
+    """A command about labs that stay; it asks their holders and makes nothing itself, wherever they run."""
 
     def choose(self, ctx: click.Context, request: EngineRequest) -> Engine | None:
         """Return nothing but this process; see ``NetlabCommand.choose``."""
         _refuse_guests(request)
         return None
+
+    def elsewhere(self, request: EngineRequest) -> str:
+        """Return what hints say for the guest's kernel; see ``NetlabCommand.elsewhere``."""
+        return "a lab made with --on relay"
 
 
 class StayingLabUpCommand(NetlabCommand):
@@ -36,6 +40,10 @@ class StayingLabUpCommand(NetlabCommand):
         """Return this kernel or a relay; see ``NetlabCommand.choose``."""
         _refuse_guests(request)
         return super().choose(ctx, request._replace(engine=request.engine or "host"))
+
+    def elsewhere(self, request: EngineRequest) -> str:
+        """Return what hints say for the guest's kernel; see ``NetlabCommand.elsewhere``."""
+        return "--on host" if request.engine == "relay" else "--on relay"
 
 
 def _refuse_guests(request: EngineRequest) -> None:

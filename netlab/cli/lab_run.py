@@ -85,10 +85,12 @@ def run(
     from netlab.documents import require_writable
     from netlab.lab_spec import read_lab_spec
 
-    for option, path in (("--output", output), ("--packets", packets), ("--ticks", ticks)):
-        if path is not None:
-            require_writable(option, path)
+    named = {"--output": output, "--packets": packets, "--ticks": ticks}
+    written = {option: path for option, path in named.items() if path is not None}
+    for option, path in written.items():
+        require_writable(option, path)
     lab = read_lab_spec(spec)
+    _refuse_to_run(lab, spec, written)
     corner = _corner(ctx)
     if lab.episode is None:
         _refuse_without_episode(spec, {"--output": output, "--ticks": ticks, "--json": as_json})
@@ -130,6 +132,19 @@ def _play(corner: Corner, lab: LabSpec, spec: Path, seed: int | None) -> Episode
     return EpisodeReport.of(plan, played)
 
 
+def _refuse_to_run(lab: LabSpec, spec: Path, written: dict[str, Path]) -> None:
+    """Refuse a lab with nothing to do, and results that would overwrite what one of its commands prints."""
+    from netlab.documents import refuse_shared_files
+
+    if lab.episode is None and not any(host.command for host in lab.hosts.values()):
+        hint = "add an [episode] table (docs/four-corners.md) or a command to a host; netlab lab up lets it stay"
+        raise SpecError("there is nothing to run: no episode and no command", spec, hint=hint)
+    printed = {
+        f"hosts.{name}.output": spec.parent / host.output for name, host in lab.hosts.items() if host.output
+    }
+    refuse_shared_files(written, printed)
+
+
 def _refuse_without_episode(spec: Path, asked: dict[str, object]) -> None:
     for option, value in asked.items():
         if value:
@@ -140,7 +155,7 @@ def _refuse_without_episode(spec: Path, asked: dict[str, object]) -> None:
 def _run_commands(corner: Corner, lab: LabSpec, spec: Path, seed: int | None, packets: Path | None) -> int:
     from netlab.cli.packet_file import write_packets
 
-    ended = corner.run_commands(lab, str(spec), seed, is_recorded=packets is not None)
+    ended = corner.run_commands(lab, str(spec), seed, say, is_recorded=packets is not None)
     if packets is not None and ended.packets is not None:
         write_packets(packets, ended.packets)
     for line in ended.lines:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import click
 
-from netlab.cli.command import echo_json, the_request
+from netlab.cli.command import echo_error, echo_json, say, the_request
 from netlab.cli.lab_command import StayingLabCommand, StayingLabUpCommand
-
-if TYPE_CHECKING:
-    from netlab.holder.directory import LabEntry
 
 __all__ = ["down", "gc", "list_", "up"]
 
@@ -42,12 +38,12 @@ def up(ctx: click.Context, spec: Path, name: str, seed: int | None, as_json: boo
     # Absolute, links in it unresolved: the spec's relative paths are relative to the folder it was named in.
     published = start_lab(LabOrder(spec=absolute_path(spec), name=name, seed=seed, engine=engine))
     for text in published.warnings:
-        click.echo(f"netlab: {text}", err=True)
+        say(text)
     record = published.record
     if as_json:
         echo_json(record)
         return
-    click.echo(f"netlab: lab {record.name} is up (id {record.id}, held by process {record.holder.pid})", err=True)
+    say(f"lab {record.name} is up (id {record.id}, held by process {record.holder.pid})")
 
 
 @click.command("list", cls=StayingLabCommand)
@@ -61,89 +57,56 @@ def list_(as_json: bool) -> None:
       netlab lab list --json
     """  # noqa: D301
     from netlab.holder.directory import LabDirectory
+    from netlab.holder.listing import list_labs, row_lines
 
-    rows = [_row(entry) for entry in LabDirectory.of_this_user().entries()]
+    rows = list_labs(LabDirectory.of_this_user())
     if as_json:
         echo_json({"labs": rows})
         return
     if not rows:
-        click.echo("netlab: no labs", err=True)
+        say("no labs")
         return
-    click.echo(f"{'NAME':<20} {'ID':<6} {'STATE':<10} {'ON':<5} {'HOLDER':>7} {'AGE':>8}  SPEC")
-    for row in rows:
-        age = "-" if row["age_s"] is None else _age(row["age_s"])
-        click.echo(
-            f"{row['name'] or '?':<20} {row['id']:<6} {row['state']:<10} {row['engine'] or '?':<5} "
-            f"{row['holder_pid'] or '?':>7} {age:>8}  {row['spec'] or row['problem']}"
-        )
-
-
-def _row(entry: LabEntry) -> dict[str, Any]:
-    record = entry.record
-    return {
-        "name": entry.name,
-        "id": entry.id,
-        "state": _state(entry),
-        "engine": record.engine if record else None,
-        "holder_pid": record.holder.pid if record else None,
-        "age_s": time.time() - record.made_s if record else None,
-        "spec": record.spec if record else None,
-        "problem": entry.problem,
-    }
-
-
-def _state(entry: LabEntry) -> str:
-    from netlab.holder.record import SOCKET_FILE
-
-    if not entry.alive:
-        return "dead"
-    if entry.record is None:
-        return "unreadable"
-    return "up" if (entry.path / SOCKET_FILE).exists() else "starting"
-
-
-def _age(age_s: float) -> str:
-    minutes, seconds = divmod(int(max(0.0, age_s)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{seconds:02}s"
+    for line in row_lines(rows):
+        click.echo(line)
 
 
 @click.command(cls=StayingLabCommand)
 @click.argument("name", required=False)
 @click.option("--all", "every", is_flag=True, help="All labs of this user.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was ended as one JSON document.")
-def down(name: str | None, every: bool, as_json: bool) -> None:
+@click.pass_context
+def down(ctx: click.Context, name: str | None, every: bool, as_json: bool) -> None:
     """End a lab and wait until its holder, its processes and all it had in the kernel are gone.
+
+    What fails on the way, or is not seen to go, is told, and the exit status is then 1.
 
     \b
     Example:
       netlab lab down field
       netlab lab down --all
     """  # noqa: D301
-    from netlab.errors import NetlabError
-    from netlab.holder.client import end_lab
     from netlab.holder.directory import LabDirectory
+    from netlab.holder.ending import end_labs
 
     if bool(name) == every:
         raise click.UsageError("give the name of one lab, or --all")
     directory = LabDirectory.of_this_user()
-    ended, problems = [], []
-    for entry in directory.entries() if every else [directory.find(name or "")]:
-        try:
-            was_alive = end_lab(directory, entry)
-        except NetlabError as error:  # the others are to end all the same
-            if not every:
-                raise
-            problems.append(error)
-            continue
-        ended.append({"name": entry.name, "id": entry.id, "was_alive": was_alive})
+    ends = []
+    for end in end_labs(directory, directory.entries() if every else [directory.find(name or "")]):
+        ends.append(end)
         if not as_json:
-            how = "is down" if was_alive else "was dead; what it left is removed"
-            click.echo(f"netlab: lab {entry.name or entry.id} {how}", err=True)
+            say(end.sentence())
+        for error in end.errors():
+            echo_error(error)
     if as_json:
-        echo_json({"ended": ended, "problems": [str(error) for error in problems]})
-    if problems:
-        raise problems[0]
+        echo_json(
+            {
+                "ended": [end for end in ends if end.is_gone],
+                "problems": [problem for end in ends for problem in end.problems],
+            }
+        )
+    if any(end.problems for end in ends):
+        ctx.exit(1)
 
 
 @click.command(cls=StayingLabCommand)
@@ -163,4 +126,4 @@ def gc(as_json: bool) -> None:
     if as_json:
         echo_json({"removed": removed})
     else:
-        click.echo(f"netlab: removed what {len(removed)} dead labs left {' '.join(removed)}".rstrip(), err=True)
+        say(f"removed what {len(removed)} dead labs left {' '.join(removed)}".rstrip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import click
@@ -9,6 +10,7 @@ import click
 from netlab.cli.command import NetlabCommand, echo_json, say
 
 if TYPE_CHECKING:
+    from netlab.engine_request import EngineRequest
     from netlab.namespaces.relay.requests import LaneCounts
     from netlab.shim import ShimReport
 
@@ -21,12 +23,18 @@ class ShimCommand(NetlabCommand):
     engines: ClassVar[tuple[str, ...]] = ("host",)
     engine_help: ClassVar[str] = "Real interfaces are on this machine."
 
+    def elsewhere(self, request: EngineRequest) -> str:
+        """Return what hints say for the guest's kernel; see ``NetlabCommand.elsewhere``."""
+        return "another machine"
+
 
 @click.command("shim", cls=ShimCommand)
 @click.argument("first", metavar="PORT")
 @click.argument("second", metavar="PORT")
 @click.option("--profile", required=True, help="Preset, TOML file or options such as delay=30ms,loss=2%.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of losses and delays.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**64 - 1), default=0, show_default=True, help="Of losses and delays."
+)
 @click.option("--force", is_flag=True, help="Take an interface that carries this machine's default route, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON document.")
 def shim(first: str, second: str, profile: str, seed: int, force: bool, as_json: bool) -> None:
@@ -47,7 +55,13 @@ def shim(first: str, second: str, profile: str, seed: int, force: bool, as_json:
     for text in pair.warnings():
         say(text)
     with _Display() as show:
-        report = run_shim((first, second), pair, seed=seed, force=force, show=show, warn=say)
+        finish = functools.partial(_print_end, show, as_json)
+        run_shim((first, second), pair, seed=seed, force=force, show=show, finish=finish, warn=say)
+
+
+def _print_end(display: _Display, as_json: bool, report: ShimReport) -> None:
+    """Print what was done in all, below the counters that were rewritten until now."""
+    display.stop()
     if as_json:
         echo_json(report)
         return
@@ -73,6 +87,10 @@ class _Display:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Leave the counters as they are."""
         if self._live is not None:
             self._live.stop()
 

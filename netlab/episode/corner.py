@@ -37,7 +37,7 @@ class Corner(Protocol):
         """
         ...
 
-    def run_commands(self, lab: LabSpec, path: str, seed: int | None, *, is_recorded: bool) -> Ended:
+    def run_commands(self, lab: LabSpec, path: str, seed: int | None, say: Say, *, is_recorded: bool) -> Ended:
         """Run the commands of the hosts of a lab without an episode; see ``netlab.lab_commands``.
 
         Raises:
@@ -65,9 +65,9 @@ class LabCorner:
         say(f"the lab runs {self._reason}")
         return play_in_lab(plan, self._wiring, say)
 
-    def run_commands(self, lab: LabSpec, path: str, seed: int | None, *, is_recorded: bool) -> Ended:
+    def run_commands(self, lab: LabSpec, path: str, seed: int | None, say: Say, *, is_recorded: bool) -> Ended:
         """Run them in a lab; see ``Corner``."""
-        return run_commands(lab, path, seed, self._wiring, is_recorded=is_recorded)
+        return run_commands(lab, path, seed, self._wiring, say, is_recorded=is_recorded)
 
 
 class ModelCorner:
@@ -79,7 +79,7 @@ class ModelCorner:
 
         return play_on_model(plan)
 
-    def run_commands(self, lab: LabSpec, path: str, seed: int | None, *, is_recorded: bool) -> Ended:
+    def run_commands(self, lab: LabSpec, path: str, seed: int | None, say: Say, *, is_recorded: bool) -> Ended:
         """Refuse; see ``Corner``."""
         hint = "add an [episode] table (docs/four-corners.md), or run it on a kernel: --on guest"
         problem = "without an episode there are commands to run, and the model runs none"

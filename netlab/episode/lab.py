@@ -16,10 +16,12 @@ from pathlib import Path
 
 from netlab.episode.quiet import packets_sent, wait_for_quiet
 from netlab.episode.run import EpisodePlan, EpisodeRun, read_ticks, until_goodbye
+from netlab.errors import LabError
 from netlab.lab import Lab
 from netlab.lab_key import lab_key
 from netlab.lab_recording import LabRecording
 from netlab.namespaces.host import Host
+from netlab.namespaces.process import HostProcess
 from netlab.namespaces.wire import Wiring
 from netlab.run_folder import run_folder
 from netlab.service_run import ServicePlan, Stage, run_services
@@ -29,6 +31,7 @@ from netlab.traces.packets.packet_log import PacketLog
 __all__ = ["play_in_lab"]
 
 _QUIET_KEY = "restless"
+_REPORTED_S = 5.0
 
 
 def play_in_lab(plan: EpisodePlan, wiring: Wiring, say: Callable[[str], None] = lambda text: None) -> EpisodeRun:
@@ -94,7 +97,21 @@ class _FreshStart:
 
 def _sender(host: Host) -> Callable[[], int]:
     """Return what tells how many packets a host has sent, by the service that was started there last."""
-    return functools.partial(packets_sent, host.processes[-1].pid)
+    return functools.partial(_packets_sent, host.processes[-1])
+
+
+def _packets_sent(process: HostProcess) -> int:
+    """Return how many packets have left the namespace of a process.
+
+    Raises:
+        LabError: The process has ended, and its namespace cannot be asked any more.
+    """
+    try:
+        return packets_sent(process.pid)
+    except OSError as error:
+        process.wait(_REPORTED_S)  # the keeper is about to say how
+        process.check()
+        raise LabError(f"{process.label} (pid {process.pid}) ended before the first observation") from error
 
 
 def _service_plan(plan: EpisodePlan, key_file: Path, ticks_file: Path) -> ServicePlan:

@@ -11,11 +11,15 @@ Both corners take every number from the plan, so that they differ in nothing tha
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from netlab.agents.policy import find_policy
+from netlab.envs.registry import find_task
 from netlab.envs.result import RunResult
 from netlab.envs.service import ALL_PLAYED
 from netlab.envs.tick_log import TickRecord
@@ -77,6 +81,10 @@ class EpisodePlan(Struct, frozen=True, kw_only=True):
         if episode is None:
             hint = "add an [episode] table (docs/four-corners.md)"
             raise SpecError("there is no episode to play", path, "episode", hint)
+        with _placed(path, "task"):
+            find_task(episode.task)
+        with _placed(path, "policy"):
+            find_policy(episode.policy)
         link = next(one for one in lab.link if set(one.ends) == {episode.edge, episode.agent})
         pair = read_profiles(lab, Path(path).parent, path)[link.full_name]
         assert pair is None or isinstance(pair, ProfilePair)  # what parse_preset returns
@@ -118,6 +126,16 @@ class EpisodeRun(Struct, frozen=True, kw_only=True):
     result: RunResult
     ticks: tuple[TickRecord, ...]
     packets: PacketLog
+
+
+@contextlib.contextmanager
+def _placed(path: str, field: str) -> Iterator[None]:
+    """Have an error of what an episode's field names say where that field stands."""
+    try:
+        yield
+    except SpecError as error:
+        problem = error.message.removeprefix(f"{error.key}: ")
+        raise SpecError(problem, path, f"episode.{field}", error.hint) from error
 
 
 def _longest_delay_s(profile: LinkProfile) -> float:

@@ -78,6 +78,9 @@ class EpisodeSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
                 raise SpecError(
                     f"{host!r:.80} is no host of this lab", path, f"episode.{key}", f"add [hosts.{host}]"
                 )
+        if self.edge == self.agent:
+            problem = f"{self.agent!r} is the edge as well: an episode needs two hosts and the link between them"
+            raise SpecError(problem, path, "episode.agent", "name another host, and a [[link]] to it")
         between = [ends for ends in links if set(ends) == {self.edge, self.agent}]
         if len(between) != 1:
             problem = f"{len(between)} links join {self.edge!r} and {self.agent!r}: an episode needs exactly one"

@@ -51,6 +51,18 @@ class LabEnd(Struct, frozen=True, kw_only=True):
     problems: list[str] = []
     hint: str = ""
 
+    def sentence(self) -> str:
+        """Return what became of it, without what went wrong."""
+        lab = f"lab {self.name or self.id}"
+        if not self.is_gone:
+            return f"{lab} has not ended"
+        return f"{lab} is down" if self.was_alive else f"{lab} was dead; what it left is removed"
+
+    def errors(self) -> list[NetlabError]:
+        """Return what went wrong, as errors to be shown."""
+        lab = f"lab {self.name or self.id}"
+        return [LabError(f"{lab}: {problem}", hint=self.hint) for problem in self.problems]
+
 
 def end_labs(directory: LabDirectory, entries: Iterable[LabEntry]) -> Iterator[LabEnd]:
     """End labs, one after the other; one that does not end keeps none of the others."""

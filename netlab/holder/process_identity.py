@@ -70,10 +70,8 @@ class ProcessIdentity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def is_alive(self) -> bool:
         """Tell whether it runs; one that is dead and not yet buried does not."""
-        if self.boot_id != _boot_id():
-            return False
-        fields = _stat(self.pid)
-        return bool(fields) and int(fields[_START]) == self.start_ticks and fields[_STATE] not in _DEAD_STATES
+        fields = self._stat()
+        return bool(fields) and fields[_STATE] not in _DEAD_STATES
 
     def children(self) -> list[Self]:
         """Return its children that live now."""
@@ -86,7 +84,7 @@ class ProcessIdentity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return found if self.is_alive() else []
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until it has ended; False when the time is up before."""
+        """Wait until it has ended, all of its threads, and let go of its files; False when time is up first."""
         fd = self._open()
         if fd < 0:
             return True
@@ -119,10 +117,17 @@ class ProcessIdentity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             fd = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return -1
-        if self.is_alive():  # asked with the descriptor held: this number cannot change hands any more
+        # Asked with the descriptor held: this number cannot change hands any more. Its first thread may be dead,
+        # and the others not yet.
+        if self._stat():
             return fd
         os.close(fd)
         return -1
+
+    def _stat(self) -> list[str]:
+        """Return what /proc/PID/stat says of it behind the name; nothing where its number is another's."""
+        fields = _stat(self.pid) if self.boot_id == _boot_id() else []
+        return fields if fields and int(fields[_START]) == self.start_ticks else []
 
 
 def _stat(pid: int) -> list[str]:

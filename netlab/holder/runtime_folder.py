@@ -75,7 +75,8 @@ class RuntimeFolder:
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise LabError(f"cannot look at the runtime folder {self.path}: {error.strerror}") from error
+            hint = f"is it yours to enter? else name a folder of your own in {VARIABLE}"
+            raise LabError(f"cannot look at the folder {self.path}: {error.strerror}", hint=hint) from error
         self._check(found)
         return True
 
@@ -104,7 +105,8 @@ class RuntimeFolder:
         try:
             fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
-            raise LabError(f"cannot open the runtime folder {self.path}: {error.strerror}") from error
+            hint = f"look what it is: ls -ld {self.path}"
+            raise LabError(f"cannot open the runtime folder {self.path}: {error.strerror}", hint=hint) from error
         try:
             deadline_s = time.monotonic() + _LOCK_WITHIN_S
             while not _try_lock(fd):

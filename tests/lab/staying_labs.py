@@ -54,7 +54,7 @@ class StayingLabs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.on: tuple[str, ...] = ()  # said of every command
+        self.on: tuple[str, ...] = ()  # said of every command, a relay of `up` alone
         self.runtime = folder / "run"
         self.spec = folder / "two.toml"
         self.spec.write_text(SPEC)
@@ -62,7 +62,8 @@ class StayingLabs:
         self._orphans = Orphans()
 
     def command(self, name: str, *words: object) -> list[str]:
-        return [sys.executable, "-P", "-m", "netlab", "lab", name, *self.on, *map(str, words)]
+        on = () if name != "up" and "relay" in self.on else self.on
+        return [sys.executable, "-P", "-m", "netlab", "lab", name, *on, *map(str, words)]
 
     def run(self, *words: object, timeout: float = 60, **options: Any) -> subprocess.CompletedProcess[str]:
         options = {"env": self.environment, "start_new_session": True, "stdin": subprocess.DEVNULL} | options

@@ -37,12 +37,15 @@ def test_commands_run_until_all_have_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("script", "status"), [("exit 7", 7), ("kill -9 $$", 137)])
-def test_the_first_that_fails_gives_the_status_and_ends_the_others(
+def test_the_first_that_fails_gives_the_status_once_the_others_have_ended(
     tmp_path: Path, script: str, status: int
 ) -> None:
-    spec = write(tmp_path, "sleep 60", f"echo no; {script}")
+    spec = write(tmp_path, "sleep 0.7; echo served; exit 3", f"echo no; {script}")
     done = netlab(tmp_path, "run", spec, "--on", "host")
-    assert (done.returncode, done.stdout) == (status, "client: no\n")
+    assert (done.returncode, done.stdout) == (status, "server: served\nclient: no\n")
+    how = "failed with status 7" if status == 7 else "was killed by signal 9"
+    assert f"netlab: the command of client {how}; waiting for server\n" in done.stderr
+    assert "netlab: the command of server failed with status 3\n" in done.stderr
 
 
 def test_an_episode_through_a_relay_meets_the_draws_of_the_model(tmp_path: Path) -> None:

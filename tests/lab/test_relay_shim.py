@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -328,3 +329,34 @@ def test_command_refuses(far: tuple[Far, Far]) -> None:
         "netlab: cannot use crad1: No such device",
         "hint: did you mean 'card1'?; tap:crad1 would make one",
     ]
+
+
+def test_a_second_shim_on_an_interface_is_refused(far: tuple[Far, Far]) -> None:
+    with open_shim("card0", "tap:local0"):
+        with pytest.raises(KernelError, match="cannot use card0: another shim lies there"):
+            open_shim("card0", "card1")
+        with open_shim("card1", "tap:local1"):  # others are free
+            pass
+    with open_shim("card0", "card1"):  # and so is this one now
+        pass
+
+
+@pytest.mark.parametrize("vanishes", ["port", "relay"])
+def test_the_command_says_what_was_done_when_something_vanishes(
+    far: tuple[Far, Far], routes: RouteSocket, vanishes: str
+) -> None:
+    words = ["shim", "card0", "tap:local0", "--profile", "delay=20ms", "--json"]
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "netlab", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as command:
+        assert command.stderr is not None
+        command.stderr.readline()  # counters: frames pass
+        if vanishes == "port":
+            routes.delete_link(routes.link_index("local0"))
+        else:
+            children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
+            os.kill(int(children[0]), signal.SIGKILL)
+        output, errors = command.communicate(timeout=20)
+    assert command.returncode == 1
+    assert b"netlab: " in errors and b"Traceback" not in errors
+    assert json.loads(output)["ports"] == ["card0", "local0"]

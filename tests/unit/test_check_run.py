@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from netlab.check_run import CheckedRun, RunEnd, first_divergence
-from netlab.errors import SpecError
+from netlab.errors import GuestError, SpecError
 
 
 class Command:
@@ -142,6 +142,17 @@ def test_a_command_whose_own_status_looks_like_a_signal_is_compared_all_the_same
         ended, said, printed = check(command, tmp_path / str(status))
         assert (ended, printed, command.runs) == (status, b"all\n", 2)
         assert said == f"identical: 4 bytes of stdout, exit status {status}"
+
+
+def test_what_was_printed_is_shown_though_the_guest_has_died(tmp_path: Path) -> None:
+    def die(stdin: int | None, stdout: int) -> RunEnd:
+        os.write(stdout, b"so far\n")
+        raise GuestError("guest: its time stood still")
+
+    printed = tmp_path / "printed"
+    with printed.open("wb") as output, pytest.raises(GuestError):
+        CheckedRun(die, [], print).run(None, output.fileno())
+    assert printed.read_bytes() == b"so far\n"
 
 
 def test_an_interrupt_of_the_second_run_is_no_difference_and_leaves_the_firsts_files(tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from netlab.cli.command import KernelCommand, NetlabCommand
+from netlab.cli.lab_command import StayingLabUpCommand
 from netlab.cli.main import LazyGroup, main
-from netlab.errors import NetlabError
+from netlab.errors import KernelError, NetlabError
 
 
 def run(*words: str) -> tuple[int, str, str]:
@@ -221,6 +223,18 @@ def test_a_full_disk_under_stdout_is_one_line() -> None:
     assert done.stderr == "netlab: cannot write the output: No space left on device\n"
 
 
+@pytest.mark.parametrize("words", [["profile", "list"], ["lab", "list"], ["--help"], ["no-such-command"]])
+def test_a_command_without_standard_streams_is_as_with_ones_that_lead_nowhere(words: list[str]) -> None:
+    program = [sys.executable, "-m", "netlab", *words]
+    expected = subprocess.run(
+        program, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+    )
+    for closed in ("<&-", ">&-", "<&- >&-"):
+        command = ["sh", "-c", f'exec "$@" {closed}', "sh", *program]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        assert (done.returncode, done.stderr) == (expected.returncode, expected.stderr)
+
+
 def test_services_are_found_from_a_folder_that_holds_a_clone_called_netlab(tmp_path: Path) -> None:
     from netlab.service_run import netlab_command
 
@@ -289,3 +303,41 @@ def test_a_figure_names_what_it_was_measured_on(monkeypatch: pytest.MonkeyPatch)
     bare = Figure(name="relay-error", value=1.0, unit="", target="", holds=True, n=1)
     monkeypatch.setattr(relay_error, "relay_error", lambda say: bare)
     assert catalogue.measure("relay-error", print).engine == "relay"
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["exec", "--profile", "delay=1ms", "--", "true"], "use --on guest"),
+        (["lab", "up", "lab.toml"], "use --on relay"),
+        (["lab", "up", "lab.toml", "--on", "relay"], "use --on host"),
+        (["lab", "set", "field", "a-b=delay=1ms"], "use a lab made with --on relay"),
+        (["shim", "tap:a", "tap:b", "--profile", "delay=1ms"], "use another machine"),
+    ],
+)
+def test_a_hint_advises_what_the_command_allows(
+    words: list[str], hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: object, ctx: click.Context, engine: object) -> None:
+        raise KernelError("emulate links", words="it lacks sch_netem", hint="use --on guest, or another kernel")
+
+    monkeypatch.delenv("NETLAB_GUEST", raising=False)
+    monkeypatch.setattr(NetlabCommand, "_run_on", refuse)
+    monkeypatch.setattr(KernelCommand, "choose", lambda self, ctx, request: None)
+    monkeypatch.setattr(StayingLabUpCommand, "choose", lambda self, ctx, request: None)
+    code, _, text = run(*words)
+    assert code == 1
+    assert f"hint: {hint}, or another kernel\n" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["lab", "exec", "field", "a", "--", ""], "a program's name is empty"),
+        (["shim", "tap:a", "tap:b", "--profile", "delay=1ms", "--seed", str(2**64)], "'--seed'"),
+        (["shim", "tap:x%d", "tap:b", "--profile", "delay=1ms"], "'tap:x%d' is no port"),
+    ],
+)
+def test_what_no_command_can_do_is_refused_by_its_name(words: list[str], complaint: str) -> None:
+    code, _, text = run(*words)
+    assert (code, complaint in text) == (2, True), text

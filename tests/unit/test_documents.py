@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from netlab.documents import require_writable, write_document
+from netlab.documents import refuse_shared_files, require_writable, write_document
 from netlab.errors import KernelError, SpecError
 
 
@@ -40,3 +40,18 @@ def test_what_cannot_be_written_is_refused_with_the_options_name(tmp_path: Path,
     with pytest.raises(SpecError, match="--output") as caught:
         require_writable("--output", tmp_path / name)
     assert caught.value.exit_code == 2
+
+
+def test_one_file_for_two_things_is_refused_whatever_it_is_called(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.write_text("")
+    (tmp_path / "link").symlink_to(there)
+    with pytest.raises(SpecError, match="--packets: .*link is --output already"):
+        refuse_shared_files({"--output": there, "--packets": tmp_path / "link"}, {})
+    (tmp_path / "folder").mkdir()
+    again = tmp_path / "folder" / ".." / "new"
+    with pytest.raises(SpecError, match="is --output already"):
+        refuse_shared_files({"--output": tmp_path / "new", "--packets": again}, {})
+    with pytest.raises(SpecError, match="is SPEC already"):
+        refuse_shared_files({"--output": there}, {"SPEC": there})
+    refuse_shared_files({"--output": tmp_path / "a", "--packets": tmp_path / "b"}, {"SPEC": there, "MORE": there})

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from netlab.episode.quiet import wait_for_quiet
+from netlab.errors import LabError
+from netlab.namespaces.process import HostProcess
+from netlab.namespaces.process_output import Inherited
 
 
 class World:
@@ -49,3 +53,16 @@ def test_a_side_that_never_speaks_is_not_waited_for_for_ever() -> None:
     world = World([0.5 * i for i in range(30)], [])
     assert not world.wait()
     assert 5.0 <= world.now_s < 5.1
+
+
+def test_a_service_that_dies_at_the_quiet_moment_is_what_the_error_names() -> None:
+    from netlab.episode.lab import _packets_sent
+
+    class NoSender:
+        def send_signal(self, number: int, signal_number: int, group: bool = False) -> None: ...
+
+    killed = HostProcess("'env' in host edge", ["env"], Inherited(), 1, NoSender())
+    killed.note_started(2**22 + 1)  # above the highest a process can have: its /proc is gone
+    killed.note_ended(-9)
+    with pytest.raises(LabError, match="'env' in host edge .* was killed by SIGKILL"):
+        _packets_sent(killed)

@@ -48,6 +48,9 @@ def test_observations_travel_back_where_the_link_begins_at_the_agent(tmp_path: P
         ('edge = "edge"\nagent = "agent"\npolcy = "linear"', ("episode.polcy", "unknown key")),
         ('edge = "edge"\nagent = "agent"\nactuator = "newst"', ("episode.actuator", "'newst'")),
         ('edge = "edge"\nagent = "agent"\nactuator = "newest"\nhorizon = 3', ("episode.horizon", "no horizon")),
+        ('edge = "edge"\nagent = "edge"', ("episode.agent", "'edge' is the edge as well")),
+        ('edge = "edge"\nagent = "agent"\ninference = ""', ("episode.inference", "'' says nothing")),
+        ('edge = "edge"\nagent = "agent"\nfallback = "halt"', ("episode.fallback", "one of neutral, hold")),
         ('edge = "edge"\nagent = "agent"\nrate_hz = 0', ("episode.rate_hz", "0")),
         ('edge = "edge"\nagent = "agent"\nepisodes = 0', ("episode.episodes", "0")),
         ('edge = "edge"\nagent = "agent"\ninference = "2 apples"', ("episode.inference", "apples")),
@@ -73,3 +76,24 @@ def test_a_link_that_loses_everything_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, 'edge = "edge"\nagent = "agent"', lab)
     with pytest.raises(NetlabError, match="loses everything"):
         EpisodePlan.of(read_lab_spec(path), str(path))
+
+
+def test_a_misspelt_choice_is_told_which_was_meant(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as refused:
+        read_lab_spec(write(tmp_path, 'edge = "edge"\nagent = "agent"\nactuator = "newst"'))
+    assert "must be one of newest, scheduled" in str(refused.value)
+    assert refused.value.hint == "did you mean 'newest'?"
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "hint"),
+    [("task", "CartPole-v2", "did you mean 'CartPole-v1'?"), ("policy", "linear-predikt", "did you mean")],
+)
+def test_an_unknown_task_or_policy_is_refused_where_it_stands(
+    tmp_path: Path, field: str, name: str, hint: str
+) -> None:
+    path = write(tmp_path, f'edge = "edge"\nagent = "agent"\n{field} = "{name}"')
+    with pytest.raises(SpecError) as refused:
+        EpisodePlan.of(read_lab_spec(path), str(path))
+    assert str(refused.value) == f"{path}: episode.{field}: no {field} is called '{name}'"
+    assert refused.value.hint.startswith(hint)

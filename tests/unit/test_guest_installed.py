@@ -200,3 +200,16 @@ def test_a_user_without_any_home_is_told_what_to_set(monkeypatch: pytest.MonkeyP
     with pytest.raises(GuestError, match="no home folder") as caught:
         guest_cache()
     assert "XDG_CACHE_HOME" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", [MANIFEST_NAME, "linux"])
+def test_a_named_pipe_in_the_cache_is_a_problem_and_no_wait(tmp_path: Path, name: str) -> None:
+    folder = install(tmp_path, "debian-7.2um1")
+    if name == "linux":  # as long as the manifest says
+        content = msgspec.json.decode((folder / MANIFEST_NAME).read_bytes())
+        content["files"]["linux"]["bytes"] = 0
+        (folder / MANIFEST_NAME).write_bytes(msgspec.json.encode(content))
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    (kernel,) = list_guest_kernels(tmp_path)
+    assert kernel.problem == f"{name}: not a plain file"

@@ -137,3 +137,9 @@ def test_too_little_room_is_what_a_machine_lacks(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     with pytest.raises(GuestUnavailable, match="a build needs"), store.turn(), store.staging(1 << 60):
         pytest.fail("there is no room")
+
+
+def test_a_named_pipe_in_place_of_the_lock_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".build-lock")
+    with pytest.raises(GuestError, match="build-lock"), store_in(tmp_path).turn():
+        pass

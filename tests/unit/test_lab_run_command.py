@@ -170,3 +170,27 @@ def test_an_incomplete_packet_log_is_said(tmp_path: Path, capsys: pytest.Capture
 
     write_packets(tmp_path / "p.txt", PacketLog.of({"incomplete": "3 frames were missed"}, []))
     assert "p.txt is incomplete: 3 frames were missed" in capsys.readouterr().err
+
+
+def test_a_spec_with_nothing_to_do_is_an_error_on_every_corner(tmp_path: Path) -> None:
+    spec = tmp_path / "lab.toml"
+    spec.write_text('[hosts.a]\n[hosts.b]\n[[link]]\nends = ["a", "b"]\n')
+    for corner in ("model", "host"):
+        status, _, stderr = run("run", spec, "--on", corner)
+        assert status == 2
+        assert "there is nothing to run: no episode and no command" in stderr
+
+
+def test_one_file_named_twice_is_refused(tmp_path: Path) -> None:
+    spec = write(tmp_path, "", host='command = ["true"]\noutput = "printed.txt"')
+    text = spec.read_text()
+    one = tmp_path / "one"
+    for words, complaint in (
+        (["--output", one, "--packets", one], "--packets: "),
+        (["--output", one, "--ticks", tmp_path / "." / "one"], "--ticks: "),
+        (["--output", spec], "is SPEC already"),
+        (["--packets", tmp_path / "printed.txt"], "is hosts.edge.output already"),
+    ):
+        status, _, stderr = run("run", spec, "--on", "model", *words)
+        assert (status, complaint in stderr) == (2, True), stderr
+    assert spec.read_text() == text

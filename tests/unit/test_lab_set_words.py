@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from netlab.cli.lab_ask import parse_wishes, state_text
 from netlab.errors import SpecError
 from netlab.holder.report import state_document
+from netlab.holder.report_text import state_text
+from netlab.holder.set_words import parse_wishes
 from netlab.traces.qdisc_state import GilbertElliottState, QdiscState
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -44,21 +45,21 @@ def test_a_good_spec(tmp_path: Path) -> None:
         ("seed = 7", "sed = 7", "sed", "unknown key", "did you mean 'seed'?"),
         ("command =", "comand =", "hosts.edge.comand", "unknown key", "did you mean 'command'?"),
         ("profile =", "loss =", "link[0].loss", "unknown key", "known here: ends, profile, name, mtu"),
-        ("seed = 7", "seed = -1", "seed", "-1: expected `int` >= 0", ""),
-        ("seed = 7", 'seed = "x"', "seed", "'x': expected `int`, got `str`", ""),
+        ("seed = 7", "seed = -1", "seed", "-1: must be a whole number, 0 or more", ""),
+        ("seed = 7", 'seed = "x"', "seed", "'x': must be a whole number, not a text in quotes", ""),
         ("seed = 7", "seed = 18446744073709551616", "seed", "must be a whole number from 0 to 2^64 - 1", ""),
         ('"two-hosts"', '"two hosts"', "name", "must be 1 to 64 letters", ""),
         ("[hosts.agent]", '[hosts."-"]', "hosts.-", "must be 1 to 64 letters", ""),
-        ('"python3", "-m", "http.server"', "1", "hosts.edge.command[0]", "[1]: expected `str`", ""),
-        ('["python3", "-m", "http.server"]', '"python3"', "hosts.edge.command", "'python3': expected `array`", ""),
+        ('"python3", "-m", "http.server"', "1", "hosts.edge.command[0]", "[1]: must be a text in quotes", ""),
+        ('["python3", "-m", "http.server"]', '"python3"', "hosts.edge.command", "'python3': must be a list", ""),
         ('"http.server"', '"a\\u0000b"', "hosts.edge.command", "holds a null byte", ""),
         ('["edge", "agent"]', '["edge", "agnt"]', "link[0].ends", "'agnt' is no host", "did you mean 'agent'?"),
         ('["edge", "agent"]', '["edge", "x"]', "link[0].ends", "'x' is no host of this lab", "add [hosts.x]"),
         ('["edge", "agent"]', '["edge", "edge"]', "link[0].ends", "'edge' twice", ""),
-        ('["edge", "agent"]', '["edge"]', "link[0].ends", "expected `array` of length 2", ""),
-        ('ends = ["edge", "agent"]', "", "link[0]", "missing required field `ends`", ""),
-        ("profile =", "mtu = 67\nprofile =", "link[0].mtu", "67: expected `int` >= 68", ""),
-        ("profile =", "mtu = 65536\nprofile =", "link[0].mtu", "65536: expected `int` <= 65535", ""),
+        ('["edge", "agent"]', '["edge"]', "link[0].ends", "must be a list of 2", ""),
+        ('ends = ["edge", "agent"]', "", "link[0]", "the key 'ends' is missing", ""),
+        ("profile =", "mtu = 67\nprofile =", "link[0].mtu", "67: must be a whole number, 68 or more", ""),
+        ("profile =", "mtu = 65536\nprofile =", "link[0].mtu", "65536: must be a whole number, at most 65535", ""),
         ("[[link]]", "[link]", "link", "must be tables", "write [[link]]"),
         ("[[link]]", '[[link]]\nends = ["agent", "edge"]\nname = "edge-agent"\n[[link]]',
          "link[1].name", "'edge-agent' is the name of an earlier link", "give one of the two"),
@@ -120,8 +121,8 @@ def test_levels_beyond_all_reason(tmp_path: Path) -> None:
         ("a = {" + "a={" * 100_000, "is no TOML"),
         (f"link.{levels}", "link: dict of many levels: must be tables"),
         (f"hosts.{levels}", "hosts.a.a: unknown key"),
-        (f"hosts.edge.env.{levels}", r"hosts\.edge\.env.*: dict of many levels: expected `str`"),
-        (f"hosts.edge.command.{levels}", "hosts.edge.command: dict of many levels: expected `array`"),
+        (f"hosts.edge.env.{levels}", r"hosts\.edge\.env.*: dict of many levels: must be a text"),
+        (f"hosts.edge.command.{levels}", "hosts.edge.command: dict of many levels: must be a list"),
     ):
         with pytest.raises(SpecError, match=words) as caught:
             _read(tmp_path, text)
@@ -178,9 +179,14 @@ def test_media(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "key", "words"),
     [
-        ('rate = "20mbit"', "", "media.ap", "missing required field `rate`"),
-        ('rate = "20mbit"', "rate = 20", "media.ap.rate", "20: expected `str`"),
-        ('"20mbit"', '"20mbit"\nqueue_packets = 0', "media.ap.queue_packets", "0: expected `int` >= 1"),
+        ('rate = "20mbit"', "", "media.ap", "the key 'rate' is missing"),
+        ('rate = "20mbit"', "rate = 20", "media.ap.rate", "20: must be a text in quotes"),
+        (
+            '"20mbit"',
+            '"20mbit"\nqueue_packets = 0',
+            "media.ap.queue_packets",
+            "0: must be a whole number, 1 or more",
+        ),
         ('"20mbit"', '"20mbit"\nqueue = 5', "media.ap.queue", "unknown key"),
         ('medium = "ap"', 'medium = "app"', "link[0].medium", "'app' is no medium of this lab"),
         ("[media.ap]", '[media."a p"]', "media.a p", "must be 1 to 64 letters"),
@@ -208,3 +214,57 @@ def test_medium_plans_are_distinct_and_fit() -> None:
     for number in (-1, MAX_MEDIA):
         with pytest.raises(SpecError, match="at most 256 media"):
             plan_medium(number, "ap", "abcdef")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('name = "two-hosts"', 'name = ""', "name"),
+        ('profile = "wifi-degraded@oneway"', 'profile = ""', "link[0].profile"),
+        ("[hosts.agent]", '[hosts.agent]\noutput = ""', "hosts.agent.output"),
+        ("[[link]]", '[[link]]\nmedium = ""', "link[0].medium"),
+    ],
+)
+def test_a_text_that_says_nothing_is_refused(tmp_path: Path, old: str, new: str, key: str) -> None:
+    text = (
+        'name = "two-hosts"\n[hosts.edge]\n[hosts.agent]\n[[link]]\nends = ["edge", "agent"]\n'
+        'profile = "wifi-degraded@oneway"\n'
+    )
+    path = tmp_path / "lab.toml"
+    path.write_text(text.replace(old, new))
+    with pytest.raises(SpecError, match="says nothing") as caught:
+        read_lab_spec(path)
+    assert caught.value.key == key
+
+
+def test_a_variable_may_be_empty(tmp_path: Path) -> None:
+    path = tmp_path / "lab.toml"
+    path.write_text('[hosts.a]\nenv = { EMPTY = "" }\n')
+    assert read_lab_spec(path).hosts["a"].env == {"EMPTY": ""}
+
+
+@pytest.mark.parametrize("make", ["pipe", "folder", "device"])
+def test_an_output_that_is_no_plain_file_is_refused_before_anything_waits(
+    tmp_path: Path, make: str
+) -> None:
+    output = tmp_path / "out"
+    if make == "pipe":
+        os.mkfifo(output)
+    elif make == "folder":
+        output.mkdir()
+    else:
+        output.symlink_to("/dev/null")
+    path = tmp_path / "lab.toml"
+    path.write_text('[hosts.a]\ncommand = ["true"]\noutput = "out"\n')
+    with pytest.raises(SpecError, match="not a plain file") as caught:
+        LabBuilder(read_lab_spec(path), str(path))
+    assert caught.value.key == "hosts.a.output"
+
+
+@pytest.mark.parametrize(("second", "words"), [("./out", "hosts.a.output"), ("lab.toml", "the spec")])
+def test_one_file_for_two_outputs_or_the_spec_is_refused(tmp_path: Path, second: str, words: str) -> None:
+    path = tmp_path / "lab.toml"
+    path.write_text(f'[hosts.a]\noutput = "out"\n[hosts.b]\noutput = "{second}"\n')
+    with pytest.raises(SpecError, match=f"is {words} already") as caught:
+        LabBuilder(read_lab_spec(path), str(path))
+    assert caught.value.key == "hosts.b.output"

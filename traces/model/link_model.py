@@ -204,7 +204,7 @@ def check_modelled(state: QdiscState) -> None:
     if slot is not None and (slot.min_delay_ns or slot.max_delay_ns or slot.dist_jitter_ns):
         raise ProfileError(
             "slot: the model has no slots; the kernel draws them when packets leave, at times no seed decides",
-            hint="run it on a kernel's netem (--on host, --on guest), or leave the slot out",
+            hint="run it on a kernel's netem, not on a relay or the model, or leave the slot out",
         )
     if not -MAX_LATENCY_NS <= state.latency_ns <= MAX_LATENCY_NS:
         raise ProfileError(
