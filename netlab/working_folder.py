@@ -31,4 +31,4 @@ def absolute_path(path: str | os.PathLike[str]) -> str:
     Raises:
         SpecError: It is relative, and the folder we stand in is gone.
     """
-    return os.path.normpath(os.path.join(working_folder(), path) if not os.path.isabs(path) else path)  # noqa: PTH117, PTH118
+    return os.fspath(path) if os.path.isabs(path) else os.path.join(working_folder(), path)  # noqa: PTH117, PTH118

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import secrets
 import signal
 from collections.abc import Mapping
@@ -19,10 +20,11 @@ from pathlib import Path
 from typing import Protocol
 
 from netlab.errors import GuestError
+from netlab.namespaces.guest.guest_ends import ENTRY
 from netlab.namespaces.guest.installed import GuestKernel
 from netlab.namespaces.guest.job import FILE, NULL, PIPE, TERMINAL, Job
 from netlab.namespaces.guest.kernel_probe import time_travel_problem
-from netlab.namespaces.guest.spinner import busiest_program, ended_stubs
+from netlab.namespaces.guest.spinner import busiest_program, has_lost
 from netlab.namespaces.guest.spool import SPOOL_NAME
 from netlab.namespaces.guest.watchdog import VirtualWatchdog, WallWatchdog, Watchdog
 
@@ -184,7 +186,7 @@ class VirtualClock:
             budget_s=self.budget_s,
             stall_s=self.stall_s,
             busiest=lambda: busiest_program(supervisor),
-            killed=lambda: ended_stubs(supervisor),
+            init_lost=lambda: has_lost(supervisor, os.fsencode(ENTRY)),
         )
 
 

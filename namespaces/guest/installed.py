@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
 import pwd
 import re
 import stat
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -198,12 +198,13 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _open_plain(path: Path) -> BinaryIO:
+def _open_plain(path: Path) -> io.BufferedReader:
     """Open a file of a cache for reading; what is no plain file is refused: a named pipe would hang us for ever.
 
     Raises:
         OSError: It cannot be opened, or is no plain file.
     """
+    # Not the builtin open: it has no such flags.
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from netlab.namespaces.guest.heartbeat import printable
 
-__all__ = ["busiest_program", "command_on_stack", "ended_stubs", "stack_top"]
+__all__ = ["busiest_program", "command_on_stack", "has_lost", "stack_top"]
 
 LOOK_S = 0.25
 """Long enough to count in ticks of 10 ms."""
@@ -151,18 +151,18 @@ def _stub_ticks(root: int) -> dict[int, int]:
     return {pid: used for pid, used in ticks.items() if _lies_below(pid, root, parents)}
 
 
-def ended_stubs(root: int) -> frozenset[int]:
-    """Return the processes below one that a guest's program ran in, and that their kernel has not taken note of.
+def has_lost(root: int, word: bytes) -> bool:
+    """Tell whether no program of a guest has this argument any more; False where no program can be seen.
 
     Args:
         root: A process above the guest kernel.
+        word: The argument.
     """
-    parents, ended = {}, set()
-    for pid, name, fields in _processes():
-        parents[pid] = int(fields[1])
-        if name == _STUB_NAME and fields[0] == "Z":
-            ended.add(pid)
-    return frozenset(pid for pid in ended if _lies_below(pid, root, parents))
+    commands = []
+    for pid in _stub_ticks(root):
+        with contextlib.suppress(OSError, ValueError):  # ended meanwhile, or not ours to look into
+            commands.append(_read_command(pid))
+    return any(commands) and not any(word in command for command in commands)
 
 
 def _processes() -> Iterator[tuple[int, str, list[str]]]:

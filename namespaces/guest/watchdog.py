@@ -105,7 +105,7 @@ class VirtualWatchdog:
         budget_s: float,
         stall_s: float,
         busiest: Callable[[], str],
-        killed: Callable[[], frozenset[int]] = frozenset,
+        init_lost: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Watch the notes that pid 1 makes.
@@ -116,7 +116,8 @@ class VirtualWatchdog:
             budget_s: The most guest time that the command may take.
             stall_s: How long guest time may stand still, in seconds outside.
             busiest: Names the program that is running; empty where it cannot tell.
-            killed: Tells which processes that the guest's programs run in have ended and were not taken note of.
+            init_lost: Tells whether the process that pid 1 runs in is gone: the guest's kernel learns of that when
+                it is pid 1's turn, which never comes while a program holds the clock.
             clock: The monotonic clock, in seconds.
         """
         self._wall = wall
@@ -124,8 +125,7 @@ class VirtualWatchdog:
         self._budget_s = budget_s
         self._stall_s = stall_s
         self._busiest = busiest
-        self._killed = killed
-        self._dead: frozenset[int] = frozenset()
+        self._init_lost = init_lost
         self._clock = clock
         self._passed_s: float | None = None
         self._still_s = 0.0
@@ -160,17 +160,9 @@ class VirtualWatchdog:
         self._still_s = 0.0 if moved or held_up else self._still_s + min(since_s, 2 * LOOK_EVERY_S)
         if passed_s is not None and passed_s >= self._budget_s:
             return self._spent()
-        if self._still_s and self._lost_for_good():
-            return Verdict(None, LOST_PROCESS)
-        return self._stalled() if self._still_s >= self._stall_s else None
-
-    def _lost_for_good(self) -> bool:
-        """Tell whether a process was ended already at the last look, with the guest standing still since then.
-
-        A kernel that lives takes note at once; this one waits for an answer that nobody can give any more.
-        """
-        before, self._dead = self._dead, self._killed()
-        return bool(before & self._dead)
+        if self._still_s < self._stall_s:
+            return None
+        return Verdict(None, LOST_PROCESS) if self._init_lost() else self._stalled()
 
     def _spent(self) -> Verdict:
         return Verdict(

@@ -196,7 +196,8 @@ class NetlabCommand(click.Command):
 
     def _refuse_shared_files(self, ctx: click.Context) -> None:
         """Refuse a result file that is another result's, or one that the command reads."""
-        written, read = {}, {}
+        written: dict[str, Path] = {}
+        read: dict[str, Path] = {}
         for param in self.params:
             value = ctx.params.get(param.name or "")
             if isinstance(value, str | os.PathLike) and os.fspath(value) and isinstance(param.type, click.Path):

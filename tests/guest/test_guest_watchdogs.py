@@ -150,6 +150,18 @@ def test_a_panic_is_shown(virtual_driver: Driver) -> None:
     assert b"GuestError: the guest kernel gave up: Kernel panic - not syncing: Out of memory" in result.stderr
 
 
+def test_a_killed_pid_1_is_told_though_a_program_holds_the_clock(virtual_driver: Driver) -> None:
+    program = "print('ready', flush=True)\nwhile True: pass"
+    guest = virtual_driver.start(sys.executable, "-c", program, virtual={"stall_s": 3.0})
+    assert guest.stdout is not None
+    assert guest.stdout.readline() == b"ready\n"
+    kernel = descendants(guest.pid)[2]
+    os.kill(min(descendants(kernel)), signal.SIGKILL)
+    _, errors = guest.communicate(timeout=30)
+    assert b"a process that the guest's programs run in was killed from outside" in errors
+    assert b"stood still" not in errors
+
+
 def test_what_a_program_runs_in_may_be_killed(virtual_driver: Driver) -> None:
     program = "import time\nprint('ready', flush=True)\nwhile time.monotonic() < 1e5: time.sleep(0.001)"
     guest = virtual_driver.start(sys.executable, "-c", program, virtual={"budget_s": 1e6})

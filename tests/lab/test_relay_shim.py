@@ -354,8 +354,12 @@ def test_the_command_says_what_was_done_when_something_vanishes(
         if vanishes == "port":
             routes.delete_link(routes.link_index("local0"))
         else:
-            children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
-            os.kill(int(children[0]), signal.SIGKILL)
+            (relay,) = (
+                int(pid)
+                for children in Path(f"/proc/{command.pid}/task").glob("*/children")
+                for pid in children.read_text().split()
+            )
+            os.kill(relay, signal.SIGKILL)
         output, errors = command.communicate(timeout=20)
     assert command.returncode == 1
     assert b"netlab: " in errors and b"Traceback" not in errors

@@ -231,7 +231,7 @@ def test_a_command_without_standard_streams_is_as_with_ones_that_lead_nowhere(wo
     )
     for closed in ("<&-", ">&-", "<&- >&-"):
         command = ["sh", "-c", f'exec "$@" {closed}', "sh", *program]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(command, capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (expected.returncode, expected.stderr)
 
 

@@ -46,7 +46,7 @@ def test_one_file_for_two_things_is_refused_whatever_it_is_called(tmp_path: Path
     there = tmp_path / "there"
     there.write_text("")
     (tmp_path / "link").symlink_to(there)
-    with pytest.raises(SpecError, match="--packets: .*link is --output already"):
+    with pytest.raises(SpecError, match=r"--packets: .*link is --output already"):
         refuse_shared_files({"--output": there, "--packets": tmp_path / "link"}, {})
     (tmp_path / "folder").mkdir()
     again = tmp_path / "folder" / ".." / "new"

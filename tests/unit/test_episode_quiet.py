@@ -64,5 +64,5 @@ def test_a_service_that_dies_at_the_quiet_moment_is_what_the_error_names() -> No
     killed = HostProcess("'env' in host edge", ["env"], Inherited(), 1, NoSender())
     killed.note_started(2**22 + 1)  # above the highest a process can have: its /proc is gone
     killed.note_ended(-9)
-    with pytest.raises(LabError, match="'env' in host edge .* was killed by SIGKILL"):
+    with pytest.raises(LabError, match=r"'env' in host edge .* was killed by SIGKILL"):
         _packets_sent(killed)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from netlab.namespaces.guest.watchdog import LOOK_EVERY_S, Verdict, VirtualWatchdog, WallWatchdog
+from netlab.namespaces.guest.watchdog import LOOK_EVERY_S, LOST_PROCESS, Verdict, VirtualWatchdog, WallWatchdog
 
 
 class Scene:
@@ -18,6 +18,7 @@ class Scene:
         deadline_s: float | None = None,
         busiest: str = "python3 spin.py",
         started: bool = True,
+        init_lost: bool = False,
     ) -> None:
         self.now_s = 100.0
         self.folder = folder
@@ -27,6 +28,7 @@ class Scene:
             budget_s=60.0,
             stall_s=5.0,
             busiest=lambda: busiest,
+            init_lost=lambda: init_lost,
             clock=self.clock,
         )
         if started:
@@ -156,3 +158,10 @@ def test_it_looks_again_soon_or_at_the_deadline(
     tmp_path: Path, deadline_s: float | None, patience_s: float
 ) -> None:
     assert Scene(tmp_path, deadline_s=deadline_s).dog.patience_s() == pytest.approx(patience_s)
+
+
+def test_a_killed_pid_1_is_not_blamed_on_the_program(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, init_lost=True)
+    scene.beat(3.25)
+    verdict = scene.watch(10.0)
+    assert verdict == Verdict(None, LOST_PROCESS)

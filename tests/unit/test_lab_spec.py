@@ -244,9 +244,7 @@ def test_a_variable_may_be_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", ["pipe", "folder", "device"])
-def test_an_output_that_is_no_plain_file_is_refused_before_anything_waits(
-    tmp_path: Path, make: str
-) -> None:
+def test_an_output_that_is_no_plain_file_is_refused_before_anything_waits(tmp_path: Path, make: str) -> None:
     output = tmp_path / "out"
     if make == "pipe":
         os.mkfifo(output)
