@@ -55,8 +55,8 @@ class Key:
         """Read a key file; a symbolic link to one is fine.
 
         Raises:
-            AuthError: No such file, not a plain file, another user's (not ours, not root's; in a guest, not that of
-                who started it), readable by others than its owner, or not 32 bytes.
+            AuthError: No such file, not a plain file, another user's (not ours, not root's; in a guest, not its
+                starter's), readable by others than its owner, or not 32 bytes.
         """
         name = os.fspath(path)
         try:
