@@ -25,9 +25,7 @@ chains = st.one_of(
     st.builds(GilbertElliottState, p=likelihoods, r=likelihoods, h=likelihoods, k1=likelihoods),
     st.builds(FourStateState, p13=likelihoods, p31=likelihoods, p32=likelihoods, p14=likelihoods, p23=likelihoods),
 )
-dialects = st.builds(
-    Dialect, name=st.just("any"), seed_honoured=st.booleans()
-)
+dialects = st.builds(Dialect, name=st.just("any"), seed_honoured=st.booleans())
 rates = st.one_of(st.just(0), st.just(12_500_000_000), st.integers(1000, 10**9), st.integers(0, 2**64 - 1))
 modelled_states = st.builds(
     QdiscState,
