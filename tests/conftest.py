@@ -12,9 +12,10 @@ of those folders, and of the twins in virtual time, into failures.
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -38,7 +39,7 @@ hypothesis.settings.register_profile("netlab-ci", deadline=None, derandomize=Tru
 hypothesis.settings.load_profile("netlab-ci" if os.environ.get("CI") else "netlab")
 
 TESTS = Path(__file__).parent
-FOLDERS = ("unit", "loopback", "guest", "lab", "kernel")
+FOLDERS = ("loopback", "unit", "guest", "lab", "kernel")
 MINIMUM_FILE = TESTS / "kernel" / "minimum.txt"
 
 
@@ -72,8 +73,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         folder = item.path.relative_to(TESTS).parts[0]
         if folder in FOLDERS:
             item.add_marker(folder)
-    # Cheap ones first; guest tests before this process leaves the machine's network for good (lab); kernel tests
-    # last, since the guests work through them beside the others.
+    # Loopback first: its services live in real time, and later guests take both CPUs of a small machine. Guest
+    # tests before this process leaves the machine's network for good (lab); kernel tests last: the guests work
+    # through them beside the others.
     order = {folder: place for place, folder in enumerate(FOLDERS)}
     items.sort(key=lambda item: order.get(item.path.relative_to(TESTS).parts[0], 0))
     if not _this_kernel_alone(config):
@@ -93,10 +95,36 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     kernel_items = [item for item in session.items if item.get_closest_marker("kernel")]
     twins = [item for item in kernel_items if isinstance(item, VirtualTwin)]
     others = [item for item in kernel_items if not isinstance(item, VirtualTwin)]
+    starts = []
     if others and _kernel_tests_go_to_guest(config):
-        config.pluginmanager.register(GuestRun.in_real_time(config, others), "netlab-guest-run")
+        starts.append(functools.partial(GuestRun.in_real_time, config, others))
     if twins and _missing("virtual") is None:
-        config.pluginmanager.register(GuestRun.in_virtual_time(config, twins), "netlab-virtual-guest-run")
+        starts.append(functools.partial(GuestRun.in_virtual_time, config, twins))
+    guests = GuestStart(config, starts)
+    if session.items and not session.items[0].get_closest_marker("loopback"):
+        guests.start()
+    config.pluginmanager.register(guests, "netlab-guest-start")
+
+
+class GuestStart:
+    """Starts the guests with the kernel tests once the loopback tests are over."""
+
+    def __init__(self, config: pytest.Config, starts: list[Callable[[], GuestRun]]) -> None:
+        self._config = config
+        self._starts = starts
+
+    def start(self) -> None:
+        while self._starts:
+            self._config.pluginmanager.register(self._starts.pop()())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        outcome = yield
+        if nextitem is not None and not nextitem.get_closest_marker("loopback"):
+            self.start()
+        return outcome
 
 
 def _this_kernel_alone(config: pytest.Config) -> bool:

@@ -7,6 +7,8 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 import netlab
 
 NOBODY = 65534
@@ -26,10 +28,38 @@ def nobodys_python(home: Path) -> list[str]:
             f"PYTHONPATH={packages}", SYSTEM_PYTHON, "-P"]  # fmt: skip
 
 
-def why_not_nobody(home: Path) -> str:
-    """Say why nobody cannot run netlab in a user namespace here; empty where he can."""
+def require_labs_of_nobody(home: Path) -> None:
+    """Skip a test where this machine gives nobody no namespaces; fail it where netlab alone does not.
+
+    The machine is asked without a line of netlab's: a fault of ours must not pass for a lack of the machine.
+
+    Args:
+        home: His home folder, which he may write to.
+    """
+    if problem := _what_nobody_lacks(home):
+        pytest.skip(f"nobody can have no labs here: {problem}")
+    if problem := _why_netlab_does_not(home):
+        pytest.fail(f"nobody has namespaces on this machine, and no labs: {problem}", pytrace=False)
+
+
+def _what_nobody_lacks(home: Path) -> str:
+    """Say what nobody lacks on this machine, or in its Python; empty where he has it all."""
     if os.geteuid() != 0:
         return "only root can become an ordinary user"
+    python = nobodys_python(home)
+    become = python[: python.index(SYSTEM_PYTHON)]
+    for command in (
+        [*become, "unshare", "-U", "-r", "-n", "-m", "-p", "--fork", "--mount-proc", "true"],
+        [*python, "-c", "import click, msgspec, netlab"],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", timeout=60)
+        if done.returncode:
+            return (done.stderr.strip().splitlines() or [f"{command} fails"])[-1]
+    return ""
+
+
+def _why_netlab_does_not(home: Path) -> str:
+    """Say why netlab gives nobody no labs; empty where it does."""
     trial = "from netlab.rootless import try_rootless; import sys; sys.exit(try_rootless().problem or None)"
     done = subprocess.run(
         [*nobodys_python(home), "-c", trial], capture_output=True, text=True, check=False, cwd="/", timeout=60

@@ -66,6 +66,11 @@ class GuestClock(Protocol):
         """What the kernel is told."""
         ...
 
+    @property
+    def hurries(self) -> bool:
+        """Whether the guest goes before other programs of the machine, as far as that is permitted."""
+        ...
+
     def require(self, kernel: GuestKernel) -> None:
         """Make sure that a kernel, whole and as its manifest says, can run by this clock.
 
@@ -94,6 +99,7 @@ class RealClock:
 
     passed_on = (*_PASSED_ON, signal.SIGWINCH)
     kernel_arguments: tuple[str, ...] = ()
+    hurries = True
 
     def require(self, kernel: GuestKernel) -> None:
         """Every kernel can."""
@@ -134,6 +140,11 @@ class VirtualClock:
             raise GuestError(f"virtual time: beat_s = {self.beat_s}; it is 0, or from 0.1 to 3600")
         if not 0 <= self.start_ns <= _LATEST_START_NS or self.start_ns % 10**9:
             raise GuestError(f"virtual time: start_ns = {self.start_ns}; it is a whole second since 1970, in ns")
+
+    @property
+    def hurries(self) -> bool:
+        """No: whatever the machine does meanwhile, the guest's time is its own."""
+        return False
 
     @property
     def passed_on(self) -> tuple[signal.Signals, ...]:

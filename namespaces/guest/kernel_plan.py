@@ -53,6 +53,7 @@ class KernelPlan:
         memory_bytes: Room for its memory in a file system of its own; 0 where the memory lies elsewhere.
         stdin_fd: Descriptor to read to its end into the job folder before the start; -1 for none.
         chance: Whether the kernel can have random numbers of this machine; without, it starts alike each time.
+        hurries: Whether it goes before other programs, as far as that is permitted: not where its time is its own.
     """
 
     argv: tuple[str, ...]
@@ -68,6 +69,7 @@ class KernelPlan:
     memory_bytes: int = 0
     stdin_fd: int = -1
     chance: bool = True
+    hurries: bool = True
 
     def encode(self) -> bytes:
         """Return the plan as bytes for the supervisor."""

@@ -235,6 +235,7 @@ class _Launch:
             memory_bytes=self._memory_bytes if self._own_memory else 0,
             stdin_fd=ends.spool,
             chance=not job.secret,
+            hurries=self._clock.hurries,
         )
 
 

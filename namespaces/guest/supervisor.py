@@ -116,7 +116,8 @@ class _Warden:
     def run(self) -> None:
         """Start the kernel, wait for its end or the launcher's, end what is left. Returns only by an error."""
         os.setsid()
-        _favour_own_session()
+        if self._plan.hurries:
+            _favour_own_session()
         syscalls.set_subreaper()
         nothing_fd = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         if self._plan.confine:
@@ -163,8 +164,9 @@ class _Warden:
         os.setpgid(0, 0)
         os.sched_setaffinity(0, {self._cpu})
         syscalls.set_timer_slack(1)
-        with contextlib.suppress(PermissionError):  # an ordinary user's guest takes its turn
-            os.nice(_KERNEL_NICENESS)
+        if self._plan.hurries:
+            with contextlib.suppress(PermissionError):  # an ordinary user's guest takes its turn
+                os.nice(_KERNEL_NICENESS)
         for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):
             _, hard = resource.getrlimit(kind)
             resource.setrlimit(kind, (hard, hard))

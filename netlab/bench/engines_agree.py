@@ -67,9 +67,21 @@ def engines_agree(say: Callable[[str], None]) -> Figure:
     if done.returncode:
         raise LabError("the comparison of the engines failed in the guest", done.returncode)
     rows = [msgspec.json.decode(line, type=_Row) for line in done.stdout.splitlines()]
+    _check_whole(rows)
+    return _figure(rows)
+
+
+def _check_whole(rows: list[_Row]) -> None:
+    """Check that each impairment was compared, over all its packets.
+
+    Raises:
+        LabError: One was not; names it.
+    """
     if [row.case for row in rows] != list(CASES):
         raise LabError(f"the guest compared {len(rows)} of {len(CASES)} impairments")
-    return _figure(rows)
+    for row in rows:
+        if row.packets != PACKETS:
+            raise LabError(f"the guest compared {row.packets} of {PACKETS} packets of {row.case}")
 
 
 def _figure(rows: list[_Row]) -> Figure:

@@ -54,6 +54,11 @@ def lab_1000(say: Callable[[str], None]) -> Figure:
         count = ROUNDS if links == LINKS else 10 * ROUNDS if links == 10 else 2 * ROUNDS
         stars[links] = [_make_star(links, profile) for _ in range(count)]
         say(f"lab-1000: {_text(links, stars[links])}")
+    return _figure(stars, profile)
+
+
+def _figure(stars: dict[int, list[_Star]], profile: str | None) -> Figure:
+    """Return the figure of stars by their number of links."""
     large = stars[LINKS]
     up_s, down_s = (statistics.median(getattr(star, field) for star in large) for field in ("up_s", "down_s"))
     ratio = _cost_s(large) / LINKS / (_cost_s(stars[10]) / 10)

@@ -94,6 +94,15 @@ def relay_error(say: Callable[[str], None]) -> Figure:
     say(f"a flood of {FLOOD_S:g} s")
     stolen_s = _stolen_s() - stolen_s
     passed_hz, priority = _flood()
+    return _figure(
+        runs,
+        f"{passed_hz / 1e3:.1f} thousand packets/s pass when flooded; relay's priority: {priority}; "
+        "from the sender's clock before sending to the kernel's stamp at the receiver's interface; "
+        f"meanwhile a hypervisor took {1e3 * stolen_s:.0f} ms of the processors",
+    )
+
+
+def _figure(runs: list[_Run], note: str) -> Figure:
     worst = max(runs, key=lambda run: run.mean_ms)
     return Figure(
         name="relay-error",
@@ -103,9 +112,7 @@ def relay_error(say: Callable[[str], None]) -> Figure:
         holds=all(run.holds for run in runs),
         n=sum(run.sent for run in runs),
         spread="; ".join(run.text for run in runs),
-        note=f"{passed_hz / 1e3:.1f} thousand packets/s pass when flooded; relay's priority: {priority}; "
-        "from the sender's clock before sending to the kernel's stamp at the receiver's interface; "
-        f"meanwhile a hypervisor took {1e3 * stolen_s:.0f} ms of the processors",
+        note=note,
     )
 
 

@@ -12,26 +12,28 @@ from guest_driver import (
     fetch_problem,
     installed_kernel,
     kernel_problem,
+    skip_or_fail,
     virtual_problem,
 )
 
-from netlab.namespaces.guest.installed import time_travel_kernel
+from netlab.namespaces.guest.installed import GuestKernel, time_travel_kernel
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """The one door: without a guest kernel a test is skipped with the reason, or fails where one is demanded."""
     asks = {
+        "test_four_corners.py": virtual_problem,
         "test_guest_fetch.py": fetch_problem,
         "test_guest_build.py": build_problem,
         "test_guest_virtual_time.py": virtual_problem,
         "test_guest_watchdogs.py": virtual_problem,
         "test_virtual_commands.py": virtual_problem,
     }
-    problem = asks.get(item.path.name, kernel_problem)()
+    ask = asks.get(item.path.name, kernel_problem)
+    problem = ask()
     if problem and not os.environ.get("NETLAB_GUEST"):
-        if "guest" in os.environ.get("NETLAB_REQUIRE", "").split(","):
-            pytest.fail(f"NETLAB_REQUIRE asks for guest: {problem}", pytrace=False)
-        pytest.skip(problem)
+        needs = ("guest", "virtual") if ask is virtual_problem else ("guest",)
+        skip_or_fail(problem, *needs)
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +42,12 @@ def driver() -> Driver:
     kernel = installed_kernel()
     assert kernel is not None, "the door was open"
     return Driver(kernel)
+
+
+@pytest.fixture
+def time_travel() -> GuestKernel:
+    """The kernel for virtual time, for a test in a file whose other tests do without."""
+    return time_travel_kernel() or skip_or_fail(virtual_problem(), "guest", "virtual")
 
 
 @pytest.fixture(scope="session")

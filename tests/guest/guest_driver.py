@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+import pytest
 
 from netlab.errors import GuestError, NetlabError
 from netlab.namespaces.guest.installed import GuestKernel, default_guest_kernel, time_travel_kernel
@@ -118,6 +120,13 @@ def kernel_problem() -> str:
     if installed_kernel() is not None:
         return ""
     return fetch_problem() or "no guest kernel has been fetched: netlab guest fetch"
+
+
+def skip_or_fail(problem: str, *needs: str) -> NoReturn:
+    """Skip a test for what this machine lacks, or fail it where NETLAB_REQUIRE asks for one of these needs."""
+    for need in set(needs) & set(os.environ.get("NETLAB_REQUIRE", "").split(",")):
+        pytest.fail(f"NETLAB_REQUIRE asks for {need}: {problem}", pytrace=False)
+    pytest.skip(problem)
 
 
 def reap_orphans() -> None:

@@ -17,7 +17,7 @@ import pytest
 from guest_driver import Driver, descendants, wait_until_gone
 
 import netlab
-from netlab.namespaces.guest.installed import read_kernel, time_travel_kernel
+from netlab.namespaces.guest.installed import GuestKernel, read_kernel
 
 NOBODY = 65534
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -59,13 +59,10 @@ def user_driver(driver: Driver, home: Path, nobodys_python: list[str]) -> Driver
 
 
 @pytest.fixture
-def virtual_user_driver(home: Path, nobodys_python: list[str]) -> Driver:
+def virtual_user_driver(home: Path, nobodys_python: list[str], time_travel: GuestKernel) -> Driver:
     """Runs guests in virtual time as nobody."""
-    kernel = time_travel_kernel()
-    if kernel is None:
-        pytest.skip("no guest kernel with virtual time has been built: netlab guest build")
     cache = home / ".cache" / "netlab" / "guest"
-    shutil.copytree(kernel.path, cache / "virtual")
+    shutil.copytree(time_travel.path, cache / "virtual")
     return Driver(read_kernel(cache / "virtual"), tuple(nobodys_python), virtual={"stall_s": 3.0})
 
 

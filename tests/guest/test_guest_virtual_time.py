@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from guest_driver import Driver, descendants, installed_kernel, other_guests
+from guest_driver import Driver, descendants, installed_kernel, other_guests, skip_or_fail
 
 import netlab
 from netlab.errors import GuestError
@@ -179,7 +179,7 @@ def test_exit_status_is_the_commands_own(virtual_driver: Driver, script: str, st
 def real_time_kernel() -> GuestKernel:
     kernel = installed_kernel()
     if kernel is None or kernel.time_travel:
-        pytest.skip("no ready-made kernel has been fetched: netlab guest fetch")
+        skip_or_fail("no ready-made kernel has been fetched: netlab guest fetch", "guest", "virtual")
     return kernel
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nobody import NOBODY, nobodys_python, why_not_nobody
+from nobody import NOBODY, nobodys_python, require_labs_of_nobody
 
 
 @pytest.fixture
@@ -18,12 +18,11 @@ def home() -> Iterator[Path]:
     """A home folder of nobody's, in memory: on the guest's root every file belongs to who runs the guest."""
     folder = Path(tempfile.mkdtemp(prefix="netlab-test-home-", dir="/dev/shm"))
     os.chown(folder, NOBODY, NOBODY)
-    problem = why_not_nobody(folder)
-    if problem:
+    try:
+        require_labs_of_nobody(folder)
+        yield folder
+    finally:
         shutil.rmtree(folder)
-        pytest.skip(f"nobody can have no labs here: {problem}")
-    yield folder
-    shutil.rmtree(folder)
 
 
 def test_an_ordinary_user_has_netem(home: Path) -> None:

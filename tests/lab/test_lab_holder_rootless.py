@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nobody import NOBODY, nobodys_python, why_not_nobody
+from nobody import NOBODY, nobodys_python, require_labs_of_nobody
 from orphans import Orphans
 
 
@@ -18,12 +18,11 @@ from orphans import Orphans
 def home() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="netlab-test-home-"))
     os.chown(folder, NOBODY, NOBODY)
-    problem = why_not_nobody(folder)
-    if problem:
+    try:
+        require_labs_of_nobody(folder)
+        yield folder
+    finally:
         shutil.rmtree(folder)
-        pytest.skip(f"nobody can have no labs here: {problem}")
-    yield folder
-    shutil.rmtree(folder)
 
 
 def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:

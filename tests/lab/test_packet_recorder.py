@@ -66,6 +66,22 @@ def test_every_packet_is_recorded_once_in_order() -> None:
     assert "incomplete" not in log.header
 
 
+@pytest.mark.parametrize("side", ["first", "second"])
+def test_a_frame_that_came_from_nowhere_makes_the_log_incomplete(side: str) -> None:
+    with Lab() as lab:
+        edge, agent = joined(lab)
+        recording = lab.record()
+        send(edge, agent, [10])
+        wire, end = lab._wire, getattr(lab.links["edge-agent"].plan, side)
+        assert isinstance(wire, KernelWire)
+        with wire.namespace.call(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW)) as intruder:
+            intruder.bind((end.wire_interface, 0))
+            intruder.send(bytes(12) + b"\x08\x00" + os.urandom(77))  # leaves to a host, and none has sent it
+        log = recording.finish()
+    assert log.header["incomplete"] == "1 frames were missed"
+    assert [one.fate for one in log.records] == ["delivered"]
+
+
 def test_what_was_sent_before_begin_is_not_recorded() -> None:
     with Lab() as lab:
         edge, agent = joined(lab)

@@ -326,25 +326,44 @@ def test_packets_are_recorded(lab: Lab) -> None:
     assert min(delays_ns) >= 5_000_000
 
 
-def test_links_of_a_medium_share_its_rate(lab: Lab) -> None:
+@pytest.mark.parametrize("way", ["forward", "back"])
+def test_links_of_a_medium_share_its_rate(lab: Lab, way: str) -> None:
     lab.add_host("third")
     lab.add_medium("air", rate_bps=1e6)
     lab.add_link("edge", "agent", medium="air")
     lab.add_link("third", "agent", medium="air")
-    agent, third = lab.hosts["agent"], lab.hosts["third"]
-    with udp(lab.hosts["edge"]) as one, udp(third) as other, udp(agent, PORT) as near:
-        far = agent.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-        with far:
-            far.settimeout(3)
-            far.bind((third.address_of("agent"), PORT))
-            for _ in range(20):  # 1042 bytes each with their headers: 8.3 ms of the medium
-                one.sendto(bytes(1000), (agent.address, PORT))
-            begin_s = time.monotonic()
-            other.sendto(b"x", (third.address_of("agent"), PORT))
-            far.recv(4)
-            # It waits for what another link has sent: 20 frames, less what was on its way already.
-            assert time.monotonic() - begin_s > 0.14
-            assert len([near.recv(1200) for _ in range(20)]) == 20
+    edge, agent, third = (lab.hosts[name] for name in ("edge", "agent", "third"))
+    loading, waiting = ((edge, agent), (third, agent)) if way == "forward" else ((agent, edge), (agent, third))
+    medium = RelayDirection(relay_of(lab).relay, MediumPlace(0), "medium air")
+    with (
+        receiver(*loading) as near,
+        receiver(*waiting) as far,
+        udp_at(loading[0]) as one,
+        udp_at(waiting[0]) as other,
+    ):
+        begin_s = time.monotonic()
+        for _ in range(20):
+            one.sendto(bytes(1000), near.getsockname())
+        # The relay reads a few frames of each link by turns: only when the medium has them all is what comes next
+        # behind them all. Who sends it at once finds 8 to 20 of them before it.
+        while medium.counters().received < 20:
+            assert time.monotonic() < begin_s + 3.0
+        other.sendto(b"x", far.getsockname())
+        far.recv(4)
+        # None of the 20 was sent before the beginning, and each keeps the medium for its 1042 bytes: no lateness of
+        # this machine makes it less.
+        assert time.monotonic() - begin_s >= 20 * 1042 * 8 / 1e6
+        assert len([near.recv(1200) for _ in range(20)]) == 20
+    counts = medium.counters()
+    assert (counts.received, counts.delivered, counts.held) == (21, 21, 0)
+
+
+def receiver(sender: Host, host: Host) -> socket.socket:
+    """Return a socket of a host at the address by which the sender knows it."""
+    sock = udp_at(host)
+    sock.settimeout(3)
+    sock.bind((sender.address_of(host.name), PORT))
+    return sock
 
 
 def test_a_medium_has_counts_of_its_own(lab: Lab) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nobody import NOBODY, nobodys_python, why_not_nobody
+from nobody import NOBODY, nobodys_python, require_labs_of_nobody
 
 from netlab.namespaces.syscalls import MS_BIND, mount, umount
 
@@ -40,12 +40,11 @@ def home() -> Iterator[Path]:
     """A home folder of nobody's; pytest's own folders are root's alone."""
     folder = Path(tempfile.mkdtemp(prefix="netlab-test-home-"))
     os.chown(folder, NOBODY, NOBODY)
-    problem = why_not_nobody(folder)
-    if problem:
+    try:
+        require_labs_of_nobody(folder)
+        yield folder
+    finally:
         shutil.rmtree(folder)
-        pytest.skip(f"nobody can have no labs here: {problem}")
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.fixture

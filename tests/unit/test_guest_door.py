@@ -12,14 +12,25 @@ import pytest
 import netlab
 
 
-@pytest.mark.parametrize("name", ["test_rerun.py", "test_guest_kill.py"])
-@pytest.mark.parametrize("demanded", [False, True])
-def test_the_door(tmp_path: Path, name: str, demanded: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "demand"),
+    [
+        ("test_rerun.py", ""),
+        ("test_guest_kill.py", ""),
+        ("test_rerun.py", "guest"),
+        ("test_guest_kill.py", "guest"),
+        ("test_four_corners.py", ""),
+        ("test_four_corners.py", "virtual"),
+        ("test_guest_virtual_time.py", "virtual"),
+    ],
+)
+def test_the_door(tmp_path: Path, name: str, demand: str) -> None:
+    demanded = bool(demand)
     root = Path(netlab.__file__).parents[1]
     env = {key: value for key, value in os.environ.items() if key not in ("NETLAB_REQUIRE", "NETLAB_GUEST")}
     env["XDG_CACHE_HOME"] = str(tmp_path)  # no guest in it
     if demanded:
-        env["NETLAB_REQUIRE"] = "guest"
+        env["NETLAB_REQUIRE"] = demand
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", str(root / "tests" / "guest" / name)],
         env=env, cwd=root, capture_output=True, text=True, check=False, timeout=120,

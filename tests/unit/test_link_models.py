@@ -141,6 +141,17 @@ def test_full_queues_look_at_who_has_left() -> None:
     assert together.backlog_packets(1500 * MS).tolist() == [9, 39, 49]
 
 
+def test_a_batch_takes_room_as_its_packets_do() -> None:
+    models = LinkModels([QdiscState(latency_ns=50 * MS, limit_packets=limit) for limit in (10, 40)])
+    assert not models.enqueue_batch(np.arange(6) * MS, 60).over_limit.any()
+    assert models.backlog_packets(6 * MS).tolist() == [6, 6]
+    turned_away = [models.enqueue(6 * MS, 60).over_limit.tolist() for _ in range(6)]
+    assert turned_away == [[False, False]] * 4 + [[True, False]] * 2
+    second = models.enqueue_batch(np.array([7, 51]) * MS, 60)  # two of the first have left by the last
+    assert second.over_limit.tolist() == [[True, False], [False, False]]
+    assert models.backlog_packets(51 * MS).tolist() == [9, 12]
+
+
 def test_links_share_a_table_without_sharing_draws() -> None:
     states = wifi(3, ordered=False)
     fates = LinkModels(states).enqueue_batch(np.arange(50) * 20 * MS, 200)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,14 +14,18 @@ from netlab.namespaces.kernel_objects import LinkEntry
 from netlab.namespaces.relay import departures as departures_module
 from netlab.namespaces.relay import packet_file as packet_file_module
 from netlab.namespaces.relay import raw_port as raw_port_module
+from netlab.namespaces.relay import relayed_links as relayed_links_module
 from netlab.namespaces.relay.departures import Departures
 from netlab.namespaces.relay.lane import Lane
 from netlab.namespaces.relay.medium_queue import MediumQueue
 from netlab.namespaces.relay.packet_file import PacketFile
+from netlab.namespaces.relay.relayed_links import RelayedLinks
+from netlab.namespaces.relay.requests import LinkPlace, MediumPlace, NewLink
 from netlab.namespaces.relay.shim_port import ShimPort, check_ports, default_route_interfaces, parse_port
 from netlab.namespaces.relay.tap import require_tun
 from netlab.traces.packets.packet_log import PacketLog
 from netlab.traces.qdisc_state import QdiscState
+from netlab.traces.seed import Direction
 
 ALWAYS = 2**32 - 1
 FRAME = bytes(60)
@@ -136,6 +141,44 @@ def test_memory_is_bounded_and_fates_stay_in_step(clock: Clock, monkeypatch: pyt
     lane.pump()
     counts = lane.counts
     assert (counts.held, counts.no_room, counts.lost) == (4, 4, 0)
+
+
+@pytest.mark.parametrize("has_medium", [False, True])
+def test_what_there_was_no_room_for_is_in_the_log(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, has_medium: bool
+) -> None:
+    monkeypatch.setattr(departures_module, "MAX_HELD_BYTES", 1000)
+    departures, file = Departures(), io.StringIO()
+    medium = MediumQueue(departures) if has_medium else None
+    lane, _ = lane_of([FRAME] * 8, departures, medium)
+    lane.log = PacketFile(file)
+    (lane if medium is None else medium).put(QdiscState(latency_ns=1000))
+    lane.pump()
+    clock.now_ns += 1000
+    departures.send_due()
+    assert sorted(fate for fate, _ in logged(file)) == ["delivered"] * 4 + ["lost"] * 4
+    assert lane.counts.no_room == 4
+
+
+@pytest.mark.parametrize("direction", ["forward", "back"])
+def test_both_directions_of_a_link_pass_its_medium(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, direction: Direction
+) -> None:
+    monkeypatch.setitem(relayed_links_module._PORTS, "tap", lambda descriptor, frame_bytes: ListPort())
+    departures = Departures()
+    links = RelayedLinks(SimpleNamespace(departures=departures))  # type: ignore[arg-type]
+    links.add_medium(0)
+    links.place(MediumPlace(0)).put(QdiscState(rate_bytes_per_s=60_000_000, limit_packets=3))  # 1 us a frame
+    links.add([NewLink(number=5, name="a-b", kinds=("tap", "tap"), frame_bytes=1514, medium=0)], [0, 0])
+    lane = links.place(LinkPlace(5, direction))
+    assert isinstance(lane, Lane)
+    lane.source.frames += [FRAME] * 4  # type: ignore[attr-defined]
+    lane.pump()
+    counts = links.place(MediumPlace(0)).counts
+    assert (counts.received, counts.held, counts.over_limit) == (4, 3, 1)
+    clock.now_ns += 3000
+    departures.send_due()
+    assert (counts.delivered, lane.counts.delivered, lane.direction) == (3, 3, direction)
 
 
 def test_forgotten_lanes_leave_others_their_frames(clock: Clock) -> None:
