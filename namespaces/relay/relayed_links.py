@@ -42,7 +42,7 @@ class _RelayedLink:
         self.ports = ports
         self.lanes: dict[Direction, Lane] = {
             "forward": Lane(first, second, loop.departures, link.number, "forward", medium),
-            "back": Lane(second, first, loop.departures, link.number, "back", None),
+            "back": Lane(second, first, loop.departures, link.number, "back", medium),
         }
 
 

@@ -344,14 +344,14 @@ def test_links_of_a_medium_share_its_rate(lab: Lab, way: str) -> None:
         begin_s = time.monotonic()
         for _ in range(20):
             one.sendto(bytes(1000), near.getsockname())
-        # The relay reads a few frames of each link by turns: only when the medium has them all is what comes next
-        # behind them all. Who sends it at once finds 8 to 20 of them before it.
+        # The relay reads at most 8 frames of a link before it looks at the others (_READ_AT_ONCE): what is sent at
+        # once would find 8, 16 or 20 before it. When the medium has all, it is behind them all.
         while medium.counters().received < 20:
             assert time.monotonic() < begin_s + 3.0
         other.sendto(b"x", far.getsockname())
         far.recv(4)
-        # None of the 20 was sent before the beginning, and each keeps the medium for its 1042 bytes: no lateness of
-        # this machine makes it less.
+        # None of the 20 was sent before the beginning, and each has the medium to itself for 1042 bytes: a busy
+        # machine makes it more, never less.
         assert time.monotonic() - begin_s >= 20 * 1042 * 8 / 1e6
         assert len([near.recv(1200) for _ in range(20)]) == 20
     counts = medium.counters()
