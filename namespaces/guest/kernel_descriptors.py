@@ -16,7 +16,7 @@ import fcntl
 import os
 from collections.abc import Sequence
 
-__all__ = ["JOB_FOLDER_LINK", "KERNEL_FDS", "number_descriptors"]
+__all__ = ["JOB_FOLDER_LINK", "KERNEL_FDS", "number_descriptors", "out_of_the_way"]
 
 KERNEL_FDS = (3, 4, 5, 6)
 """Of the kernel's messages, the command's output, its errors, and the control console."""
@@ -25,6 +25,15 @@ _JOB_FOLDER_FD = 7
 
 JOB_FOLDER_LINK = f"/proc/self/fd/{_JOB_FOLDER_FD}"
 """Leads to the job folder from within the guest, as long as /proc is the host's."""
+
+
+def out_of_the_way(fd: int) -> int:
+    """Return another descriptor of the same file, with none of the numbers; a successful exec closes it.
+
+    Raises:
+        OSError: No descriptors left.
+    """
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _JOB_FOLDER_FD + 1)
 
 
 def number_descriptors(descriptors: Sequence[int], job_folder: str) -> None:
@@ -39,7 +48,7 @@ def number_descriptors(descriptors: Sequence[int], job_folder: str) -> None:
     """
     folder_fd = os.open(job_folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     # First out of the way of the numbers, any of which may be in use.
-    high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _JOB_FOLDER_FD + 1) for fd in (*descriptors, folder_fd)]
+    high = [out_of_the_way(fd) for fd in (*descriptors, folder_fd)]
     os.close(folder_fd)
     for fd, number in zip(high, (*KERNEL_FDS, _JOB_FOLDER_FD), strict=True):
         os.dup2(fd, number)

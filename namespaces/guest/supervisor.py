@@ -34,7 +34,7 @@ from netlab.errors import GuestError, NetlabError
 from netlab.namespaces import syscalls
 from netlab.namespaces.guest import confinement, kernel_calls
 from netlab.namespaces.guest.descriptor_limit import allow_descriptors
-from netlab.namespaces.guest.kernel_descriptors import number_descriptors
+from netlab.namespaces.guest.kernel_descriptors import number_descriptors, out_of_the_way
 from netlab.namespaces.guest.kernel_plan import KernelPlan, encode_event
 from netlab.namespaces.guest.spool import SPOOL_NAME, spool_input
 
@@ -139,6 +139,7 @@ class _Warden:
         kernel = os.fork()
         if kernel == 0:
             try:
+                tell = out_of_the_way(tell)
                 self._become_kernel(nothing_fd, warden)
             except OSError as error:
                 os.write(tell, f"{error.strerror}".encode())
