@@ -18,6 +18,10 @@ _MS = 1_000_000
 _TABLE = tuple(round(6000 * (place / 500) ** 3) - 2000 for place in range(-500, 501))
 """Skewed, its tails far out."""
 
+_WHOLE_MS_NS = 8_192_000
+_WHOLE_MS_TABLE = tuple(1000 * place for place in range(-20, 21))
+"""With a jitter of _WHOLE_MS_NS: whole milliseconds, from -20 to 20, as packets are a millisecond apart."""
+
 
 class Case(Struct, frozen=True, kw_only=True):
     """One impairment.
@@ -98,7 +102,17 @@ CASES: dict[str, Case] = {
         )
     ),
     "rate, queueing": Case(state=_state(13, rate_bytes_per_s=300_000), length_bytes=333),
-    "limit": Case(state=_state(14, limit_packets=120, jitter_ns=50 * _MS), needs_clock=True),
+    # Half a millisecond beside them: whether there is room must not hang on a timer that is late by 1 us.
+    "limit": Case(
+        state=_state(
+            14,
+            limit_packets=45,
+            latency_ns=60 * _MS + _MS // 2,
+            jitter_ns=_WHOLE_MS_NS,
+            delay_table=_WHOLE_MS_TABLE,
+        ),
+        needs_clock=True,
+    ),
     "limit, duplicates": Case(state=_state(15, limit_packets=160, duplicate=U32_MAX // 3), needs_clock=True),
     "changed under way": Case(
         state=_state(16, loss=U32_MAX // 4, jitter_ns=30 * _MS),
