@@ -233,13 +233,13 @@ def test_a_link_that_shows_another_state_can_be_tried_again(lab: Lab, monkeypatc
     lab.add_host("edge")
     lab.add_host("agent")
     with monkeypatch.context() as patch:
-        patch.setattr("netlab.namespaces.netem_qdisc.compare_netem", lambda *_: ["loss: asked 1, shown 0"])
+        patch.setattr("netlab.namespaces.held_state.compare_netem", lambda *_: ["loss: asked 1, shown 0"])
         with pytest.raises(KernelError, match="loss: asked 1, shown 0"):
             lab.add_link("edge", "agent", LinkProfile(delay_s=0.01))
     assert lab.links == {}
     link = lab.add_link("edge", "agent")
     with monkeypatch.context() as patch:
-        patch.setattr("netlab.namespaces.netem_qdisc.compare_netem", lambda *_: ["loss: asked 1, shown 0"])
+        patch.setattr("netlab.namespaces.held_state.compare_netem", lambda *_: ["loss: asked 1, shown 0"])
         with pytest.raises(KernelError, match="loss: asked 1, shown 0"):
             link.apply(LinkProfile(delay_s=0.01))
     assert link.read() == (None, None)
