@@ -10,6 +10,7 @@ from pathlib import Path
 
 from netlab.errors import KernelError, SpecError
 from netlab.machine import inside_guest
+from netlab.whole_file import whole_file
 
 __all__ = ["refuse_shared_files", "require_writable", "write_document"]
 
@@ -21,28 +22,19 @@ def write_document(path: Path, content: bytes) -> None:
         SpecError: The folder is not there or may not be written to.
         KernelError: It takes no more, or the file cannot have its name.
     """
+    opened = whole_file(path)
     try:
-        descriptor, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        file = opened.__enter__()
     except OSError as error:
-        raise SpecError(
-            f"cannot write there: {error.strerror}", path, hint="name a file in a folder you may write to"
-        ) from error
+        hint = "name a file in a folder you may write to"
+        raise SpecError(f"cannot write there: {error.strerror}", path, hint=hint) from error
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with contextlib.ExitStack() as stack:
+            stack.push(opened)
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(aside, 0o666 & ~umask)  # noqa: PTH101 - mkstemp's 0600 is not what a result should have
-        os.replace(aside, path)  # noqa: PTH105 - both are names
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)  # noqa: PTH108
-        if isinstance(error, OSError):
-            hint = "make room there, or name a file elsewhere; what was there before is untouched"
-            raise KernelError(f"write {path}", error.errno or 0, error.strerror or "", hint) from error
-        raise
+    except OSError as error:
+        hint = "make room there, or name a file elsewhere; what was there before is untouched"
+        raise KernelError(f"write {path}", error.errno or 0, error.strerror or "", hint) from error
 
 
 def require_writable(option: str, path: Path) -> None:

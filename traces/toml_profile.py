@@ -19,7 +19,6 @@ those of a link are in ``key.py``.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tomllib
 from collections.abc import Mapping
@@ -32,6 +31,7 @@ from netlab.traces.pair import ProfilePair, Reading
 from netlab.traces.profile import LinkProfile
 from netlab.traces.quantity import DURATION, NUMBER, SWITCH, WORD, shown
 from netlab.traces.schedule import Schedule, Step
+from netlab.whole_file import write_whole
 
 __all__ = ["format_profile", "parse_profile", "read_profile", "write_profile"]
 
@@ -125,15 +125,8 @@ def write_profile(pair: ProfilePair, path: str | os.PathLike[str]) -> None:
     data = format_profile(pair).encode("utf-8")
     if len(data) > MAX_FILE_BYTES:
         raise ProfileError(f"{path}: would be larger than {MAX_FILE_BYTES >> 20} MiB, the most a profile may have")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        try:
-            with temporary.open("xb") as file:
-                file.write(data)
-            temporary.replace(path)
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink()  # gone already where all went well
+        write_whole(path, data)
     except OSError as error:
         raise ProfileError(f"{path}: cannot be written: {error.strerror}", hint="check the folder") from None
 

@@ -1,0 +1,1 @@
+"""Verification: whether a link delivers what was asked of it, measured in a lab and judged."""

@@ -1,0 +1,1 @@
+"""Fit: from a trace to what a link can be asked to be."""

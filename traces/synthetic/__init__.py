@@ -1,0 +1,1 @@
+"""Synthetic networks: models with a seed that become schedules; one file a model."""
