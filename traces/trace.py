@@ -72,7 +72,7 @@ class Trace(Struct, frozen=True, kw_only=True, eq=False):
         source_sha256: Of the file it was read from, in hex; empty where it was no file.
 
     Raises:
-        TraceError: Columns of unequal lengths, a time that goes back, a negative delay, a lost packet that arrived.
+        TraceError: Columns of unequal lengths, times that go back, a negative delay, a lost packet that arrived.
     """
 
     path: TracedPath
