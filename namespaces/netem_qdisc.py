@@ -5,6 +5,7 @@
     apply(state)       encode in full -> change -> read -> decode -> compare -> ok | error naming fields
     apply_fast(state)  patch the bytes of the last change -> send -> acknowledgement
     stage(state)       patch them; whoever sends them, with those of others, says how it went: settle()
+    prepare(state)     patch them ahead of time, so that stage(state) has nothing left to do
 
 Knows the socket and the codec, no link; what the kernel does not tell is noted in a HeldState.
 """
@@ -92,6 +93,8 @@ class NetemQdisc:
         # The cold fields that the prebuilt message holds; None when it holds no message fit for patching.
         self._cold: tuple[object, ...] | None = None
         self._staged_cold: tuple[object, ...] | None = None
+        # Whose bytes the prebuilt message holds ahead of time; None for nobody's.
+        self._prepared: QdiscState | None = None
 
     @property
     def asked(self) -> QdiscState | None:
@@ -169,8 +172,30 @@ class NetemQdisc:
             state: As for ``apply_fast``.
         """
         request = self._request
-        if request is None or _read_cold(state) != self._cold:
+        prepared, self._prepared = self._prepared, None  # whatever follows changes the bytes
+        if request is None or self._cold is None or not (prepared is state or self._patch(request, state)):
             return self._stage_rebuilt(state)
+        self._staged_cold = self._cold
+        self._held.begin(state)
+        return request
+
+    def prepare(self, state: QdiscState) -> None:
+        """Make the message for a state ahead of time; nothing where it cannot be made from the last one.
+
+        Whatever happens before that state is staged, nothing is sent that was not asked for.
+
+        Args:
+            state: The next state, as it will be given to ``stage``: the same object.
+        """
+        request = self._request
+        self._prepared = None
+        if request is not None and self._cold is not None and self._patch(request, state):
+            self._prepared = state
+
+    def _patch(self, request: PrebuiltRequest, state: QdiscState) -> bool:
+        """Put a state's hot fields into the message; False where its cold ones are not those in it."""
+        if _read_cold(state) != self._cold:
+            return False
         latency_ns, jitter_ns, limit, loss, duplicate, gap, rate, seed = _read_hot(state)
         try:
             HOT.pack_into(
@@ -180,10 +205,8 @@ class NetemQdisc:
                 H_RATE64, rate, H_RATE, rate if rate < U32_MAX else U32_MAX,
             )  # fmt: skip
         except struct.error:  # no seed, or a delay beyond the old field: laid out the long way
-            return self._stage_rebuilt(state)
-        self._staged_cold = self._cold
-        self._held.begin(state)
-        return request
+            return False
+        return True
 
     def settle(self, accepted: bool) -> None:
         """Take note of what has become of what was staged; nothing where nothing was.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -16,8 +17,8 @@ DEFAULT_LOG_STEPS = 1_000_000
 Outcome = Literal["applied", "superseded", "failed"]
 
 
-class PlayedStep(Struct, frozen=True, kw_only=True):
-    """One line of the log.
+class PlayedStep(Struct, frozen=True, gc=False):
+    """One line of the log; without references to be collected, so that a long log makes no pauses.
 
     Attributes:
         track: Name of the track.
@@ -84,32 +85,22 @@ class PlayLog:
             late_mean_s=self._late_sum_s / self._applied if self._applied else 0.0,
         )
 
-    def note_applied(self, cue: Cue, applied_s: float) -> None:
-        """Note that a state is in force, and since when."""
-        late_s = applied_s - cue.asked_s
-        self._applied += 1
-        self._late_sum_s += late_s
-        self._late_max_s = max(self._late_max_s, late_s)
-        self._note(cue, applied_s, "applied")
+    def note_applied(self, cues: Sequence[Cue], applied_s: float) -> None:
+        """Note that states are in force, all since one moment."""
+        self._applied += len(cues)
+        for cue in cues:
+            late_s = applied_s - cue.asked_s
+            self._late_sum_s += late_s
+            self._late_max_s = max(self._late_max_s, late_s)
+            self._steps.append(PlayedStep(cue.track.name, cue.count, cue.asked_s, applied_s, "applied"))
 
-    def note_superseded(self, cue: Cue) -> None:
-        """Note that a state's successor was due before it could be applied."""
-        self._superseded += 1
-        self._note(cue, None, "superseded")
+    def note_superseded(self, cues: Sequence[Cue]) -> None:
+        """Note that the successors of states were due before they could be applied."""
+        self._superseded += len(cues)
+        for cue in cues:
+            self._steps.append(PlayedStep(cue.track.name, cue.count, cue.asked_s, None, "superseded"))
 
     def note_failed(self, cue: Cue, error: str) -> None:
         """Note that the kernel refused a state."""
         self._failed += 1
-        self._note(cue, None, "failed", error)
-
-    def _note(self, cue: Cue, applied_s: float | None, outcome: Outcome, error: str = "") -> None:
-        self._steps.append(
-            PlayedStep(
-                track=cue.track.name,
-                step=cue.count,
-                asked_s=cue.asked_s,
-                applied_s=applied_s,
-                outcome=outcome,
-                error=error,
-            )
-        )
+        self._steps.append(PlayedStep(cue.track.name, cue.count, cue.asked_s, None, "failed", error))

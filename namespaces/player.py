@@ -21,10 +21,11 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
-from netlab.errors import LabError, NetlabError
-from netlab.namespaces.impairer import Change, ChangeTogether, Impairer
+from netlab.errors import LabError
+from netlab.namespaces.impairer import Change, ChangeTogether, Impairer, Refusals
 from netlab.namespaces.play_log import DEFAULT_LOG_STEPS, PlayedStep, PlayerCounts, PlayLog
 from netlab.namespaces.player_clock import InterruptibleClock, PlayerClock
+from netlab.namespaces.staged_changes import Preparable
 from netlab.namespaces.syscalls import set_timer_slack
 from netlab.namespaces.timeline import Cue, Timeline, Track
 from netlab.namespaces.verifier import Verifier
@@ -58,8 +59,9 @@ class Player:
     ) -> None:
         self._played = tuple(played)
         self._change_together = change_together
-        self._impairers = {one.track.name: one.impairer for one in self._played}
-        if len(self._impairers) != len(self._played):
+        self._impairers = [one.impairer for one in self._played]
+        self._preparable = [one if isinstance(one, Preparable) else None for one in self._impairers]
+        if len({one.track.name for one in self._played}) != len(self._played):
             raise LabError("two tracks of one name in a player", hint="name them by link and direction")
         self._timeline = Timeline([one.track for one in self._played])
         self._clock: PlayerClock = clock or InterruptibleClock()
@@ -152,32 +154,60 @@ class Player:
         self._start_s = self._clock.now_s()
         while not self._interrupt.is_set():
             next_s = self._next_s = self._timeline.next_s()
-            self._timeline.prepare()
             if next_s is None:
                 self._clock.wait_until(self._start_s + self._timeline.end_s, self._interrupt)
                 break
+            self._make_ready()
+            # All that can be done before the deadline is done before it.
+            cues = self._timeline.take()
+            changes = self._changes(cues)
             self._clock.wait_until(self._start_s + next_s, self._interrupt)
             if not self._interrupt.is_set():
                 # Start + next - start may come out a hair below next.
-                self._play_due(max(next_s, self._now_s()))
+                self._play_due(max(next_s, self._now_s()), cues, changes)
 
-    def _play_due(self, now_s: float) -> None:
-        """Apply what is due by now and log it."""
-        due = self._timeline.due(now_s)
-        refusals = self._change_together([Change(self._impairers[cue.track.name], cue.state) for cue in due.cues])
+    def _make_ready(self) -> None:
+        """Make what comes next, while there is time."""
+        for cue in self._timeline.prepare():
+            impairer = self._preparable[cue.position]
+            if impairer is not None:
+                impairer.prepare(cue.state)
+
+    def _changes(self, cues: Sequence[Cue]) -> list[Change]:
+        return [Change(self._impairers[cue.position], cue.state) for cue in cues]
+
+    def _play_due(self, now_s: float, cues: Sequence[Cue], changes: list[Change]) -> None:
+        """Apply what is due by now and log it.
+
+        Args:
+            now_s: The time.
+            cues: What is due at least.
+            changes: What they ask for.
+        """
+        due = self._timeline.due(now_s, cues)
+        if due.cues is not cues:
+            changes = self._changes(due.cues)
+        refusals = self._change_together(changes)
         applied_s = self._now_s()
-        for cue, refusal in zip(due.cues, refusals, strict=True):
-            self._note(cue, applied_s, refusal)
-        for cue in due.superseded:
-            self._log.note_superseded(cue)
+        if any(refusals):
+            self._note_each(due.cues, refusals, applied_s)
+        else:
+            self._note_applied(due.cues, applied_s)
+        self._log.note_superseded(due.superseded)
 
-    def _note(self, cue: Cue, applied_s: float, refusal: NetlabError | None) -> None:
-        if refusal is not None:
+    def _note_each(self, cues: Sequence[Cue], refusals: Refusals, applied_s: float) -> None:
+        """Note each cue by what became of it, in their order."""
+        for cue, refusal in zip(cues, refusals, strict=True):
+            if refusal is None:
+                self._note_applied([cue], applied_s)
+                continue
             self._problem = self._problem or refusal
             self._log.note_failed(cue, str(refusal))
-            return
-        self._log.note_applied(cue, applied_s)
-        self._verifier.note(cue.track.name, self._impairers[cue.track.name])
+
+    def _note_applied(self, cues: Sequence[Cue], applied_s: float) -> None:
+        self._log.note_applied(cues, applied_s)
+        for cue in cues:
+            self._verifier.note(cue.track.name, self._impairers[cue.position])
 
     def _play_in_thread(self) -> None:
         try:

@@ -3,7 +3,7 @@
 ::
 
     patch message --send--> kernel --one ack, compared whole--> ok | KernelError
-    several       --one send--> kernel --one ack each--> ok | KernelError each
+    several       --one send--> kernel --refusals, and one ack for the last--> ok | KernelError each
 
 Knows the socket and its turns, not what the message says.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import socket
 import struct
+import sys
 from collections.abc import Sequence
 
 from netlab.errors import KernelError
@@ -22,9 +23,13 @@ from netlab.namespaces.netlink_turn import FREE, REPLY_BYTES, NetlinkTurn
 __all__ = ["PrebuiltRequest", "send_together"]
 
 _ACK_BYTES = 400
-# Each acknowledgement waits in the receive buffer until the send returns, so a send is bounded both ways.
+# Each refusal waits in the receive buffer until the send returns, so a send is bounded both ways.
 _TOGETHER_MESSAGES = 100
 _TOGETHER_BYTES = 1 << 17
+
+_FLAGS_AT = 6 if sys.byteorder == "little" else 7
+"""Where a message's header has the byte of its flags in which NLM_F_ACK is."""
+_NO_ACK = 0xFF & ~0x4
 
 
 class PrebuiltRequest:
@@ -115,19 +120,61 @@ def send_together(requests: Sequence[PrebuiltRequest]) -> list[KernelError | Non
 
 
 def _exchange(requests: Sequence[PrebuiltRequest]) -> list[KernelError | None]:
-    """Send requests in one datagram and read one acknowledgement each."""
+    """Send requests in one datagram, and read the refusals among them up to the answer to the last.
+
+    Only the last asks for an acknowledgement: the kernel answers in order, and refusals unasked, so what it has
+    not refused by then is done. Reading an acknowledgement each takes ten times as long as the changes.
+    """
     first = requests[0]
-    waited = {request.sequence: request for request in requests}
-    refusals: dict[int, KernelError] = {}
+    refused: dict[int, tuple[int, str]] = {}
+    joined = _joined(requests)
     try:
-        with first._turn.held(first._attempt):
-            first._send(b"".join(request.message for request in requests))
-            while waited:
-                for reply in split_replies(first._recv(REPLY_BYTES)):
-                    request = waited.pop(reply.sequence, None) if reply.kind == NLMSG_ERROR else None
-                    number, words = read_ack(reply) if request is not None else (0, "")
-                    if number and request is not None:
-                        refusals[reply.sequence] = refusal(request._attempt, number, words)
-    except KernelError as error:  # the socket itself: what was not answered may or may not have been done
-        return [refusals.get(each.sequence, error if each.sequence in waited else None) for each in requests]
-    return [refusals.get(request.sequence) for request in requests]
+        first._free.pop()
+    except IndexError:
+        first._turn.take()
+    try:
+        first._send(joined)
+        _read_answers(first, requests[-1].sequence, refused)
+    except BaseException as error:
+        first._turn.drain()
+        if not isinstance(error, OSError):
+            raise
+        failed = refusal(
+            first._attempt, error.errno or 0
+        )  # of the socket: what was not refused may be done or not
+        return [_own_refusal(request, refused) or failed for request in requests]
+    finally:
+        first._free[:] = FREE
+    if not refused:
+        return [None] * len(requests)
+    return [_own_refusal(request, refused) for request in requests]
+
+
+def _read_answers(request: PrebuiltRequest, last: int, refused: dict[int, tuple[int, str]]) -> None:
+    """Read until the answer to the message of number ``last``; put refusals by number into ``refused``."""
+    while True:
+        answers = request._recv(REPLY_BYTES)
+        for reply in split_replies(answers):
+            if reply.kind != NLMSG_ERROR:
+                continue
+            number, words = read_ack(reply)
+            if number:
+                refused[reply.sequence] = number, words
+            if reply.sequence == last:
+                return
+
+
+def _joined(requests: Sequence[PrebuiltRequest]) -> bytearray:
+    """Return the messages one after another, of which only the last asks to be acknowledged."""
+    joined = bytearray().join([request.message for request in requests])
+    flags_at = _FLAGS_AT
+    for request in requests[:-1]:
+        joined[flags_at] &= _NO_ACK
+        flags_at += len(request.message)
+    return joined
+
+
+def _own_refusal(request: PrebuiltRequest, refused: dict[int, tuple[int, str]]) -> KernelError | None:
+    if request.sequence not in refused:
+        return None
+    return refusal(request._attempt, *refused[request.sequence])

@@ -11,13 +11,13 @@ Knows neither kernel nor relay: what a request is and how it is sent is handed i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from netlab.errors import KernelError, LabError, ProfileError
 from netlab.namespaces.impairer import Refusals
 from netlab.traces.qdisc_state import QdiscState
 
-__all__ = ["Stageable", "change_staged"]
+__all__ = ["Preparable", "Stageable", "change_staged"]
 
 RequestT = TypeVar("RequestT")
 RequestT_co = TypeVar("RequestT_co", covariant=True)
@@ -32,6 +32,15 @@ class Stageable(Protocol[RequestT_co]):
 
     def settle(self, accepted: bool) -> None:
         """Take note of what has become of it; nothing where nothing was staged."""
+        ...
+
+
+@runtime_checkable
+class Preparable(Protocol):
+    """One direction whose change can be got ready before it is due."""
+
+    def prepare(self, state: QdiscState) -> None:
+        """Get ready for a state that is asked for next, if it is; sends and promises nothing."""
         ...
 
 

@@ -10,9 +10,10 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+import operator
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -60,12 +61,17 @@ class Track(Struct, frozen=True, kw_only=True):
             if not (math.isfinite(later) and earlier < later):
                 raise SpecError(f"{later:g} s follows {earlier:g} s: times must increase", key=self.name)
 
-    def cue(self, count: int) -> Cue | None:
-        """Return the cue of a step, counted over all passes; None past the end."""
+    def cue(self, count: int, position: int = 0) -> Cue | None:
+        """Return the cue of a step, counted over all passes; None past the end.
+
+        Args:
+            count: Which step.
+            position: Which of the tracks that are played together this is.
+        """
         passes, step = divmod(count, len(self.states))
         if passes and not self.loop:
             return None
-        return Cue(self, count, passes * self.duration_s + self.starts_s[step])
+        return Cue(self, count, passes * self.duration_s + self.starts_s[step], position)
 
     def state(self, count: int) -> QdiscState:
         """Return the state of a step, counted over all passes, with its seed."""
@@ -91,24 +97,38 @@ def schedule_track(name: str, schedule: Schedule, seed_of: Callable[[int], int] 
     )
 
 
-class Cue:
-    """One state to be put in force at one time.
+class Cue(Struct, gc=False):
+    """One state to be put in force at one time; refers to nothing that refers back, so nothing has to collect it.
 
     Attributes:
         track: Where it belongs.
         count: Which step, counted over all passes.
         asked_s: When, from the start of play.
+        position: Which of the tracks that are played together, counted from 0.
     """
 
-    def __init__(self, track: Track, count: int, asked_s: float) -> None:
-        self.track = track
-        self.count = count
-        self.asked_s = asked_s
+    track: Track
+    count: int
+    asked_s: float
+    position: int = 0
+    _state: QdiscState | None = None
+    _next: Cue | None = None
 
-    @cached_property
+    @property
     def state(self) -> QdiscState:
         """What is to be in force; made once, and never for a cue that is superseded."""
-        return self.track.state(self.count)
+        state = self._state
+        if state is None:
+            state = self._state = self.track.state(self.count)
+        return state
+
+    @property
+    def next(self) -> Cue | None:
+        """The cue after this one; None past the end."""
+        following = self._next
+        if following is None:
+            following = self._next = self.track.cue(self.count + 1, self.position)
+        return following
 
 
 class Due(NamedTuple):
@@ -119,40 +139,81 @@ class Due(NamedTuple):
         superseded: Cues whose successor is due as well: too late for them.
     """
 
-    cues: tuple[Cue, ...]
-    superseded: tuple[Cue, ...]
+    cues: Sequence[Cue]
+    superseded: Sequence[Cue]
 
 
 class Timeline:
-    """The cues of several tracks in the order of time."""
+    """The cues of several tracks in the order of time.
+
+    Each track has one cue that is next. Those of one moment lie together, and a heap holds the moments, not the
+    tracks: tracks in step with one another cost an append each, however many there are.
+    """
 
     def __init__(self, tracks: Sequence[Track]) -> None:
-        self._next: list[Cue | None] = [track.cue(0) for track in tracks]
+        self._next: dict[float, list[Cue]] = {}
+        self._moments: list[float] = []
+        self._unmade: list[Cue] = []
+        for position, track in enumerate(tracks):
+            self._line_up(track.cue(0, position))
         # Without a loop, play lasts until the last state has had its time.
         loops = any(track.loop for track in tracks)
         self.end_s = math.inf if loops else max((track.duration_s for track in tracks), default=0.0)
 
     def next_s(self) -> float | None:
         """Return when the next cue is due; None when there is none left."""
-        return min((cue.asked_s for cue in self._next if cue is not None), default=None)
+        return self._moments[0] if self._moments else None
 
-    def prepare(self) -> None:
-        """Make the states of the next cues now, while there is time."""
-        for cue in self._next:
-            if cue is not None:
-                cue.state  # noqa: B018 - made and kept
+    def prepare(self) -> list[Cue]:
+        """Make the states of the next cues now, and the cues after them, while there is time.
 
-    def due(self, now_s: float) -> Due:
-        """Take out every cue due by now."""
-        cues: list[Cue] = []
+        Returns:
+            Those cues that are new since it was asked last.
+        """
+        made, self._unmade = self._unmade, []
+        for cue in made:
+            cue.state, cue.next  # noqa: B018 - made and kept
+        return made
+
+    def take(self) -> list[Cue]:
+        """Take out the cues of the next moment, one a track at most, due or not; nothing where none is left."""
+        if not self._moments:
+            return []
+        cues = self._next.pop(heapq.heappop(self._moments))
+        for cue in cues:
+            self._line_up(cue.next)
+        return cues
+
+    def due(self, now_s: float, taken: Sequence[Cue] = ()) -> Due:
+        """Take out every cue due by now.
+
+        Args:
+            now_s: The time.
+            taken: What ``take`` took out before, if that is due as well.
+        """
+        if not self._moments or self._moments[0] > now_s:
+            return Due(taken, ())
+        newest = {cue.position: cue for cue in taken}
         superseded: list[Cue] = []
-        for position, cue in enumerate(self._next):
-            newest = None
-            while cue is not None and cue.asked_s <= now_s:
-                if newest is not None:
-                    superseded.append(newest)
-                newest, cue = cue, cue.track.cue(cue.count + 1)  # noqa: PLW2901 - walks along one track
-            self._next[position] = cue
-            if newest is not None:
-                cues.append(newest)
-        return Due(tuple(cues), tuple(superseded))
+        while self._moments and self._moments[0] <= now_s:
+            for cue in self.take():
+                overtaken = newest.get(cue.position)
+                if overtaken is not None:
+                    superseded.append(overtaken)
+                newest[cue.position] = cue
+        self._unmade = [cue for cue in self._unmade if cue.asked_s > now_s]
+        return Due(sorted(newest.values(), key=_position), superseded)
+
+    def _line_up(self, cue: Cue | None) -> None:
+        """Put a track's next cue among those of its moment."""
+        if cue is None:
+            return
+        together = self._next.get(cue.asked_s)
+        if together is None:
+            together = self._next[cue.asked_s] = []
+            heapq.heappush(self._moments, cue.asked_s)
+        together.append(cue)
+        self._unmade.append(cue)
+
+
+_position = operator.attrgetter("position")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "GuestEngine", "HostEngine", "LabEngine", "RelayEngine"]
 
 
-class HostEngine:
-    """The netem of the kernel we run on: the machine's own, or the guest's once we are inside.
+class _EngineHere:
+    """What the engines of the kernel we run on have in common.
 
     Args:
         reason: Where labs run, in words that follow "labs run".
@@ -33,8 +33,27 @@ class HostEngine:
 
     def __init__(self, reason: str, *, rootless: bool = False) -> None:
         self.reason = reason
-        self.name = engine_name("host")
         self.rootless = rootless
+
+    def begin(self) -> None:
+        """Make this process ready for labs; once, before anything heavy is imported.
+
+        Raises:
+            PrivilegeError: They need a user namespace, and the system does not let us have it.
+        """
+        if self.rootless:
+            from netlab.rootless import begin_rootless
+
+            begin_rootless()
+
+
+class HostEngine(_EngineHere):
+    """The netem of the kernel we run on: the machine's own, or the guest's once we are inside."""
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        return engine_name("host")
 
     @property
     def wiring(self) -> Wiring:
@@ -43,29 +62,11 @@ class HostEngine:
 
         return KernelWiring()
 
-    def begin(self) -> None:
-        """Make this process ready for labs; once, before anything heavy is imported.
 
-        Raises:
-            PrivilegeError: They need a user namespace, and the system does not let us have it.
-        """
-        _begin(self.rootless)
+class RelayEngine(_EngineHere):
+    """A relay process on the kernel we run on: labs without netem."""
 
-
-class RelayEngine:
-    """A relay process on the kernel we run on: labs without netem.
-
-    Args:
-        reason: Where labs run, in words that follow "labs run".
-        rootless: Whether labs need a user namespace of ours.
-    """
-
-    elsewhere: Literal[False] = False
     name: ClassVar[str] = "relay"
-
-    def __init__(self, reason: str, *, rootless: bool = False) -> None:
-        self.reason = reason
-        self.rootless = rootless
 
     @property
     def wiring(self) -> Wiring:
@@ -73,14 +74,6 @@ class RelayEngine:
         from netlab.namespaces.relay.wiring import RelayWiring
 
         return RelayWiring()
-
-    def begin(self) -> None:
-        """Make this process ready for labs.
-
-        Raises:
-            PrivilegeError: They need a user namespace, and the system does not let us have it.
-        """
-        _begin(self.rootless)
 
 
 class GuestEngine:
@@ -137,10 +130,3 @@ class GuestEngine:
 LabEngine = HostEngine | RelayEngine
 """What labs of this process run on."""
 Engine = LabEngine | GuestEngine
-
-
-def _begin(rootless: bool) -> None:
-    if rootless:
-        from netlab.rootless import begin_rootless
-
-        begin_rootless()

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from netlab.errors import NetlabError, ProfileError, SpecError
-from netlab.lab_spec import LabSpec
+from netlab.lab_spec import LabSpec, LinkSpec
 from netlab.namespaces.timeline import Track, schedule_track
 from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import parse_preset
@@ -48,11 +48,11 @@ class DirectionPlan(Struct, frozen=True, kw_only=True):
 
 
 def read_profiles(spec: LabSpec, folder: Path, path: str = "") -> dict[str, Impairment]:
-    """Parse the profile of every link of a spec.
+    """Parse the profile of every link of a spec, or read its trace.
 
     Args:
         spec: The lab.
-        folder: What profile files are relative to.
+        folder: What profile files and traces are relative to.
         path: The file the spec came from, for messages.
 
     Returns:
@@ -63,12 +63,28 @@ def read_profiles(spec: LabSpec, folder: Path, path: str = "") -> dict[str, Impa
     """
     profiles: dict[str, Impairment] = {}
     for number, link in enumerate(spec.link):
-        text = str(folder / link.profile) if link.profile.endswith(".toml") else link.profile
+        key = "trace" if link.traces else "profile"
         try:
-            profiles[link.full_name] = parse_preset(text) if text else None
+            profiles[link.full_name] = _read_trace(link, folder) if link.traces else _read_profile(link, folder)
         except NetlabError as error:
-            raise SpecError(str(error), path, key=f"link[{number}].profile", hint=error.hint) from error
+            raise SpecError(str(error), path, key=f"link[{number}].{key}", hint=error.hint) from error
     return profiles
+
+
+def _read_profile(link: LinkSpec, folder: Path) -> ProfilePair | None:
+    text = link.profile
+    if text.startswith("trace="):
+        hint = 'trace = "rtt.csv" is relative to this file, and takes trace_offset and the like'
+        raise ProfileError("in a file a trace has a key of its own", hint)
+    if text.endswith(".toml"):
+        text = str(folder / text)
+    return parse_preset(text) if text else None
+
+
+def _read_trace(link: LinkSpec, folder: Path) -> ProfilePair:
+    from netlab.traces.replay import parse_replay, replay_pair  # numpy's files and a fit: seldom needed
+
+    return replay_pair(parse_replay(link.traces, link.trace_options), folder)
 
 
 def plan_directions(impairment: Impairment, link: str) -> tuple[DirectionPlan, DirectionPlan]:

@@ -84,6 +84,11 @@ class LinkSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         name: What messages and seeds call it; ``first-second`` unless given.
         mtu: In bytes.
         medium: The medium it is part of; none for a link by itself.
+        trace: Instead of a profile, a measured trace to be played, or two, forward and back.
+        trace_offset: Where in the trace it begins, such as ``10s``.
+        trace_loop: Begin again for ever; true unless given.
+        trace_time_scale: 2 plays twice as fast.
+        trace_step: Length of a step, such as ``100ms``.
     """
 
     ends: tuple[str, str]
@@ -91,6 +96,22 @@ class LinkSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str = ""
     mtu: MtuBytes = 1500
     medium: str = ""
+    trace: str | Annotated[list[str], Meta(min_length=1, max_length=3)] = ""
+    trace_offset: str | None = None
+    trace_loop: bool | None = None
+    trace_time_scale: float | None = None
+    trace_step: str | None = None
+
+    @property
+    def traces(self) -> list[str]:
+        """The files that are played on it; none where it has a profile."""
+        return [self.trace] if isinstance(self.trace, str) and self.trace else list(self.trace)
+
+    @property
+    def trace_options(self) -> dict[str, object]:
+        """How they are played, as written, by keys without ``trace_``."""
+        options = {key: getattr(self, f"trace_{key}") for key in ("offset", "loop", "time_scale", "step")}
+        return {key: value for key, value in options.items() if value is not None}
 
     @property
     def full_name(self) -> str:
@@ -153,11 +174,21 @@ class LabSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             for host, peer in (link.ends, link.ends[::-1]):
                 check_peer(host, peer, peers[host], path, f"{key}.ends")
                 peers[host][peer_variable(peer)] = peer
+            _check_trace(link, path, key)
             if link.medium and link.medium not in self.media:
                 hint = did_you_mean(link.medium, self.media) or f"add [media.{link.medium}]"
                 raise SpecError(f"{link.medium!r} is no medium of this lab", path, f"{key}.medium", hint)
         if self.episode is not None:
             self.episode.check(self.hosts, [link.ends for link in self.link], path)
+
+
+def _check_trace(link: LinkSpec, path: str, key: str) -> None:
+    if link.traces and link.profile:
+        hint = "leave one of the two out"
+        raise SpecError("a link has a profile or a trace, not both", path, f"{key}.trace", hint)
+    if link.trace_options and not link.traces:
+        name = next(iter(link.trace_options))
+        raise SpecError("says how a trace is played, without a trace", path, f"{key}.trace_{name}", "add trace")
 
 
 def _check_host(host: HostSpec, path: str, key: str) -> None:

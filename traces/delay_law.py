@@ -26,6 +26,7 @@ from netlab.traces.distribution import (
     Law,
     kernel_delays_ns,
     scale_table,
+    shared_entries,
     shared_table,
     standard_quantiles,
 )
@@ -125,14 +126,18 @@ class DelayLaw(Struct, frozen=True, kw_only=True):
     @property
     def mean_s(self) -> float:
         """Return the mean of what is delivered, clipping included."""
-        return float(kernel_values(self).mean()) / 1e9
+        values = _shared_values(self)
+        if values is None:
+            return float(kernel_values(self).mean()) / 1e9
+        return (values.latency_ns * self.entries + values.total_ns) / self.entries / 1e9
 
     @property
     def sd_s(self) -> float:
         """Return the standard deviation of what is delivered, clipping included."""
         if self._is_plain_uniform:
             return round(self.jitter_s * 1e9) / 1e9 / math.sqrt(3.0)
-        return float(kernel_values(self).std()) / 1e9
+        values = _shared_values(self)
+        return (float(kernel_values(self).std()) if values is None else values.sd_ns) / 1e9
 
     @property
     def clipped_ratio(self) -> float:
@@ -151,6 +156,15 @@ class DelayLaw(Struct, frozen=True, kw_only=True):
         """Return the delays that the kernel delivers, equally likely, ascending, ``[entries]``, read-only."""
         return kernel_values(self)
 
+    def drawn_ns(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        """Return so many delays as the kernel draws them, ``[n]``; of a shared table only these are worked out."""
+        values = _shared_values(self)
+        if values is None:
+            all_ns = kernel_values(self)
+            return all_ns[rng.integers(all_ns.size, size=n)]
+        entries = shared_entries(self.law, self.entries)
+        return kernel_delays_ns(values.latency_ns, values.jitter_ns, entries[rng.integers(entries.size, size=n)])
+
     def to_kernel(self, *, as_table: bool = False) -> KernelDelay:
         """Return the law in netem's numbers.
 
@@ -163,11 +177,55 @@ class DelayLaw(Struct, frozen=True, kw_only=True):
         return _kernel_table(self)
 
 
+class _SharedValues(NamedTuple):
+    """What netem makes of a shared table: its numbers for it, and sum and deviation without the latency."""
+
+    latency_ns: int
+    jitter_ns: int
+    total_ns: int
+    sd_ns: float
+
+
+def _shared_values(law: DelayLaw) -> _SharedValues | None:
+    """Return the values of a law that takes the shared table; None for one with a table of its own, or none."""
+    numbers = _shared_numbers(law)
+    if numbers is None:
+        return None
+    return _SharedValues(*numbers, *_offsets(law.law, law.entries, numbers[1]))
+
+
+@lru_cache(maxsize=4096)
+def _offsets(law: str, entries: int, jitter_ns: int) -> tuple[int, float]:
+    """Return sum and deviation of what a shared table adds to the latency: many steps have one spread."""
+    values = kernel_delays_ns(0, jitter_ns, shared_entries(law, entries))
+    return int(values.sum()), float(values.std())
+
+
+def _shared_numbers(law: DelayLaw) -> tuple[int, int] | None:
+    """Return latency and jitter for the shared table; None where it would not do."""
+    if law.law == "table" or law.jitter_s == 0.0:
+        return None
+    table, reach = shared_table(law.law, law.entries)
+    latency_ns = round(law.delay_s * 1e9)
+    jitter_ns = round(law.jitter_s * 1e9 * reach * TABLE_SCALE / TABLE_REACH)
+    # The table ascends, so its first entry is the shortest delay.
+    if (
+        _FINE_JITTER_NS <= jitter_ns <= MAX_JITTER_NS
+        and kernel_delays_ns(latency_ns, jitter_ns, table[:1])[0] >= 0
+    ):
+        return latency_ns, jitter_ns
+    return None
+
+
 @lru_cache(maxsize=64)
 def kernel_values(law: DelayLaw) -> NDArray[np.int64]:
     """Return the delays in ns that netem makes of a law's table, ``[entries]``, read-only."""
-    latency_ns, jitter_ns, table = _kernel_table(law)
-    values = kernel_delays_ns(latency_ns, jitter_ns, table or (0,))
+    shared = _shared_numbers(law)
+    if shared is not None:
+        values = kernel_delays_ns(*shared, shared_entries(law.law, law.entries))
+    else:
+        latency_ns, jitter_ns, table = _kernel_table(law)
+        values = kernel_delays_ns(latency_ns, jitter_ns, table or (0,))
     values.flags.writeable = False
     return values
 
@@ -182,10 +240,9 @@ def _kernel_table(law: DelayLaw) -> KernelDelay:
     latency_ns = round(law.delay_s * 1e9)
     if law.jitter_s == 0.0:
         return KernelDelay(latency_ns, 0, None)
-    table, reach = shared_table(law.law, law.entries)
-    jitter_ns = round(law.jitter_s * 1e9 * reach * TABLE_SCALE / TABLE_REACH)
-    if _FINE_JITTER_NS <= jitter_ns <= MAX_JITTER_NS and kernel_delays_ns(latency_ns, jitter_ns, table).min() >= 0:
-        return KernelDelay(latency_ns, jitter_ns, table)
+    shared = _shared_numbers(law)
+    if shared is not None:
+        return KernelDelay(*shared, shared_table(law.law, law.entries)[0])
     delays_ns = (law.delay_s + law.jitter_s * standard_quantiles(law.law, law.entries)) * 1e9
     return _without_idle_jitter(latency_ns, *scale_table(np.maximum(delays_ns, 0.0), latency_ns))
 

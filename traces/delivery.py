@@ -123,8 +123,7 @@ def sent_delays_s(
     bounds = np.flatnonzero(np.diff(step[by_step])) + 1
     for packets in np.split(by_step, bounds):
         profile = segments[int(step[packets[0]])].profile
-        values_ns = profile.delay_law.delays_ns()
-        delay_s[packets] = values_ns[rng.integers(values_ns.size, size=packets.size)] / 1e9
+        delay_s[packets] = profile.delay_law.drawn_ns(rng, packets.size) / 1e9
         transmit_s[packets] = _transmit_s(profile, packet_bytes)
         ordered[packets] = profile.ordered
         lost[packets] = rng.random(packets.size) < profile.loss_ratio_mean

@@ -24,7 +24,15 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LAWS", "Law", "kernel_delays_ns", "scale_table", "shared_table", "standard_quantiles"]
+__all__ = [
+    "LAWS",
+    "Law",
+    "kernel_delays_ns",
+    "scale_table",
+    "shared_entries",
+    "shared_table",
+    "standard_quantiles",
+]
 
 Law = Literal["uniform", "normal", "pareto", "paretonormal", "table"]
 LAWS: tuple[str, ...] = get_args(Law)
@@ -93,7 +101,17 @@ def shared_table(law: str, entries: int) -> tuple[tuple[int, ...], float]:
     return tuple(scaled.tolist()), largest * TABLE_REACH / top
 
 
-def kernel_delays_ns(latency_ns: int, jitter_ns: int, table: tuple[int, ...]) -> NDArray[np.int64]:
+@lru_cache(maxsize=32)
+def shared_entries(law: str, entries: int) -> NDArray[np.int64]:
+    """Return the shared table as an array, ``[entries]``, read-only: a tuple takes long to become one."""
+    table = np.array(shared_table(law, entries)[0], dtype=np.int64)
+    table.flags.writeable = False
+    return table
+
+
+def kernel_delays_ns(
+    latency_ns: int, jitter_ns: int, table: tuple[int, ...] | NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Return the delay that netem makes of each entry of a table, by its own integer arithmetic.
 
     Source: the algorithm as described in docs/netem.md; checked against recorded packets in the tests.

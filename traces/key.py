@@ -10,13 +10,13 @@ cannot be read is refused with its place, key, value and rule; what does not exi
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 from msgspec import Struct
 
+from netlab.did_you_mean import closest
 from netlab.errors import ProfileError
 from netlab.traces.loss import FourState, GilbertElliott
 from netlab.traces.profile import LinkProfile
@@ -140,8 +140,8 @@ def refuse_unknown(name: str, keys: Iterable[str], where: str) -> NoReturn:
         reason, hint = _NO_CORRELATION.get(name.removesuffix("correlation").rstrip("_"), _NO_CORRELATION[""])
         raise ProfileError(f"{shown}: there is no such key: {reason}", hint=hint)
     other = _OTHER_NAMES.get(name.lower(), "")
-    close = [other] if other in known else difflib.get_close_matches(name.lower(), known, n=1)
-    meant = f"; did you mean {close[0]!r}?" if close else ""
+    close = other if other in known else closest(name.lower(), known)
+    meant = f"; did you mean {close!r}?" if close else ""
     raise ProfileError(f"{shown}: unknown key{meant}", hint=f"known keys: {', '.join(known)}")
 
 

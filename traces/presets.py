@@ -5,13 +5,15 @@
     "wifi-degraded@oneway"             a preset, its figures each way
     "runs/lte.toml"                    a file
     "delay=30ms,jitter=10ms,loss=2%"   a profile, each direction
+    "trace=wifi.csv,offset=10s"        a trace, played
                   |
              parse_preset --> ProfilePair(forward, back)
 
 The three networks of arXiv 2603.12543 are given there as "80 +- 40 ms" without saying whether that is the
 round trip or one way. Both are offered: ``@rtt`` (also the plain name) gives each direction half the mean and
 1/sqrt(2) of the deviation, ``@oneway`` the whole of both. The loss ratio holds in each direction either way.
-Packets may overtake one another, as the paper says they do.
+Packets may overtake one another, as the paper says they do. Presets that are schedules have one reading: what
+each direction does over time.
 """
 
 from __future__ import annotations
@@ -54,34 +56,39 @@ _FIGURES = {
 }
 
 
+_MODELLED = ("cellular-lte", "satellite-leo", "wifi-home", "wifi-jammed")
+_NAMES = (*_FIGURES, MEASURED, *_MODELLED)
+
+
 class _Presets(Mapping[str, ProfilePair]):
     """The presets under their plain names; each is made when it is asked for, so listing reads no file."""
 
     def __getitem__(self, name: str) -> ProfilePair:
-        if name not in (*_FIGURES, MEASURED):
+        if name not in _NAMES:
             raise KeyError(name)
         return _preset(name, "rtt")
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*_FIGURES, MEASURED))
+        return iter(_NAMES)
 
     def __len__(self) -> int:
-        return len(_FIGURES) + 1
+        return len(_NAMES)
 
 
 PRESETS: Mapping[str, ProfilePair] = _Presets()
 
 
 def parse_preset(text: str) -> ProfilePair:
-    """Return the link that ``NAME[@rtt|@oneway]``, a path ending in ``.toml``, or inline options mean.
+    """Return the link that ``NAME[@rtt|@oneway]``, a path ending in ``.toml``, a trace or inline options mean.
 
     Raises:
         ProfileError: No such preset, file or key; or a value that is not one.
+        TraceError: ``trace=`` names what is no trace.
     """
     text = text.strip()
-    if "," in text:
+    if "," in text and not text.startswith("trace="):
         _refuse_changed_preset(text)
-    if "@" in text and ("=" in text or ".toml@" in text):
+    if "@" in text and not text.startswith("trace=") and ("=" in text or ".toml@" in text):
         raise ProfileError(
             f"{text[:80]!r}: a reading belongs to a preset; files and options say what each direction does",
             hint="leave the @ and what follows out",
@@ -90,6 +97,8 @@ def parse_preset(text: str) -> ProfilePair:
         raise ProfileError(
             f"a profile of {len(text)} characters: at most {MAX_TEXT}", hint="put it into a TOML file"
         )
+    if text.startswith("trace="):
+        return _trace(text)
     if text.endswith(".toml"):
         return read_profile(text)
     if "=" in text:
@@ -129,8 +138,17 @@ def _refuse_changed_preset(text: str) -> None:
 
 @lru_cache(maxsize=16)
 def _preset(name: str, reading: Reading) -> ProfilePair:
+    if name not in _FIGURES and reading != "rtt":
+        raise ProfileError(
+            f"{name}@{reading}: round trips are halved over the directions, never doubled",
+            hint=f"write {name}",
+        )
     if name == MEASURED:
-        return _measured(reading)
+        return _measured()
+    if name in _MODELLED:
+        from netlab.traces.preset_models import modelled_preset  # generators: for these names alone
+
+        return modelled_preset(name)
     figures = _FIGURES[name]
     halved = reading == "rtt"
     direction = LinkProfile(
@@ -143,18 +161,31 @@ def _preset(name: str, reading: Reading) -> ProfilePair:
     return ProfilePair(name, direction, direction, reading, figures.description)
 
 
-def _measured(reading: Reading) -> ProfilePair:
-    if reading != "rtt":
-        raise ProfileError(
-            f"{MEASURED}@{reading}: measured round trips are halved over the directions, never doubled",
-            hint=f"write {MEASURED}",
-        )
+def _measured() -> ProfilePair:
     resource = importlib.resources.files("netlab.traces") / "data" / SERIES_FILE
     with importlib.resources.as_file(resource) as path:
         series = read_series(path)
     forward, back = series_schedule(series)
     description = f"{len(series.rtt_s)} measured ping round trips, half each way, one a 100 ms step (NIST Net)"
-    return ProfilePair(MEASURED, forward, back, reading, description)
+    return ProfilePair(MEASURED, forward, back, "rtt", description)
+
+
+def _trace(text: str) -> ProfilePair:
+    """Return the link that plays a trace: ``trace=FILE[+FILE],offset=10s,loop=true``."""
+    from netlab.traces.replay import parse_replay, replay_pair  # numpy's files and a fit: seldom needed
+
+    options: dict[str, object] = {}
+    for part in text.split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not value:
+            raise ProfileError(
+                f"{part.strip()[:60]!r} is not KEY=VALUE", hint="for example trace=wifi.csv,offset=10s,loop=true"
+            )
+        if key in options:
+            raise ProfileError(f"{key[:60]}: is given twice", hint="keep one of them")
+        options[key] = value
+    files = str(options.pop("trace")).split("+")
+    return replay_pair(parse_replay([name.strip() for name in files], options))
 
 
 def _inline(text: str) -> ProfilePair:

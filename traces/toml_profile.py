@@ -3,6 +3,7 @@
 ::
 
     name = "lte"
+    [provenance]                # where the figures come from, where that is known: toml_provenance.py
     [link]                      # both directions; or [forward] and [back]
     delay = "30ms"
 
@@ -31,14 +32,15 @@ from netlab.traces.pair import ProfilePair, Reading
 from netlab.traces.profile import LinkProfile
 from netlab.traces.quantity import DURATION, NUMBER, SWITCH, WORD, shown
 from netlab.traces.schedule import Schedule, Step
+from netlab.traces.toml_provenance import provenance_lines, read_provenance
 from netlab.whole_file import write_whole
 
 __all__ = ["format_profile", "parse_profile", "read_profile", "write_profile"]
 
-MAX_FILE_BYTES = 4 << 20
-"""A schedule of 100,000 plain steps; a larger file is refused unread."""
+MAX_FILE_BYTES = 32 << 20
+"""Two schedules of 100,000 steps, each with all that a trace gives it; a larger file is refused unread."""
 
-PAIR_KEYS = ("name", "description", "reading", "link", "forward", "back")
+PAIR_KEYS = ("name", "description", "reading", "provenance", "link", "forward", "back")
 SCHEDULE_KEYS = {
     "duration": Key("duration", "duration_s", DURATION),
     "loop": Key("loop", "loop", SWITCH),
@@ -103,6 +105,9 @@ def parse_profile(text: str, path: str | os.PathLike[str] = "") -> ProfilePair:
                 )
             refuse_unknown(name, PAIR_KEYS, where)
     forward, back = _directions(document, where)
+    provenance = None
+    if "provenance" in document:
+        provenance = read_provenance(document["provenance"], f"{where}provenance")
     try:
         return ProfilePair(
             name=_text(document, "name", Path(path).stem if path else "unnamed", where),
@@ -110,6 +115,7 @@ def parse_profile(text: str, path: str | os.PathLike[str] = "") -> ProfilePair:
             back=back,
             reading=cast(Reading, _text(document, "reading", "oneway", where)),
             description=_text(document, "description", "", where),
+            provenance=provenance,
         )
     except ProfileError as error:
         raise ProfileError(f"{where}{error.message}", hint=error.hint) from None
@@ -138,6 +144,8 @@ def format_profile(pair: ProfilePair) -> str:
         lines.append(f"description = {WORD.write(pair.description)}")
     # Always, the default too: who finds a preset's figures in a file has to know how they were read.
     lines.append(f"reading = {WORD.write(pair.reading)}")
+    if pair.provenance is not None:
+        lines += provenance_lines(pair.provenance)
     if pair.forward == pair.back:
         lines += _direction_lines("link", pair.forward)
     else:

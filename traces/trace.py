@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from netlab.errors import TraceError
 
-__all__ = ["UNKNOWN", "ClockVerdict", "Trace", "TracedPath"]
+__all__ = ["UNKNOWN", "ClockVerdict", "RowError", "Trace", "TracedPath"]
 
 UNKNOWN = -1
 """Stands in ``lost`` and ``copies`` where nothing is known; unknown times and rates are not numbers (NaN)."""
@@ -51,6 +51,21 @@ class ClockVerdict(enum.StrEnum):
     CORRECTED = "corrected"
     VARIATION_ONLY = "variation-only"
     UNKNOWN = "unknown"
+
+
+class RowError(TraceError):
+    """Raised when a row of a trace breaks a rule.
+
+    Args:
+        row: Which, counted from 0: whoever has read it from a file knows its line.
+        rule: The value and the rule.
+        where: Where the trace comes from.
+    """
+
+    def __init__(self, row: int, rule: str, where: str) -> None:
+        super().__init__(f"row {row + 1}: {rule}", where)
+        self.row = row
+        self.rule = rule
 
 
 class Trace(Struct, frozen=True, kw_only=True, eq=False):
@@ -92,10 +107,13 @@ class Trace(Struct, frozen=True, kw_only=True, eq=False):
             if column.ndim != 1 or column.size != self.t_s.size:
                 raise TraceError(f"{name} has the shape {column.shape}, t_s has {self.t_s.shape}", self._where)
             column.flags.writeable = False
-        self._refuse(~((self.t_s >= 0.0) & (self.t_s <= MAX_TIME_S)), "t_s", "must be 0 or later")
+        self._refuse(~(self.t_s >= 0.0), "t_s", "must be 0 or later")
+        self._refuse(self.t_s > MAX_TIME_S, "t_s", f"must be at most {MAX_TIME_S:g} s")
         self._refuse(np.diff(self.t_s, prepend=0.0) < 0.0, "t_s", "must not be before the row above")
-        self._refuse((self.delay_s < 0.0) | (self.delay_s > MAX_TIME_S), "delay_s", "must not be negative")
-        self._refuse((self.rate_bps < 0.0) | np.isinf(self.rate_bps), "rate_bps", "must not be negative")
+        self._refuse(self.delay_s < 0.0, "delay_s", "must not be negative")
+        self._refuse(self.delay_s > MAX_TIME_S, "delay_s", f"must be at most {MAX_TIME_S:g} s")
+        self._refuse(self.rate_bps < 0.0, "rate_bps", "must not be negative")
+        self._refuse(np.isinf(self.rate_bps), "rate_bps", "must be finite")
         self._refuse((self.lost < UNKNOWN) | (self.lost > 1), "lost", "must be 0 or 1")
         self._refuse(self.copies < UNKNOWN, "copies", "must not be negative")
         arrived = (self.copies > 0) | ~np.isnan(self.delay_s)
@@ -107,7 +125,7 @@ class Trace(Struct, frozen=True, kw_only=True, eq=False):
     def _refuse(self, broken: NDArray[np.bool_], name: str, rule: str) -> None:
         if broken.any():
             row = int(np.argmax(broken))
-            raise TraceError(f"row {row + 1}: {name} = {getattr(self, name)[row]}: {rule}", self._where)
+            raise RowError(row, f"{name} = {getattr(self, name)[row]}: {rule}", self._where)
 
     @property
     def _where(self) -> str:

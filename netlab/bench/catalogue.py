@@ -82,6 +82,36 @@ CATALOGUE: dict[str, Entry] = {
         needs_netem=True,
         virtual_time=True,
     ),
+    "import-speed": Entry(
+        about="a million rows of ping's output, and of a CSV, from file to trace file",
+        where="import_speed:import_speed",
+    ),
+    "fit-w1": Entry(
+        about="the delay law delivered against its data: a quantile table, and maketable's way",
+        where="fit_w1:fit_w1",
+        wiring="model",
+    ),
+    "replay-lag1": Entry(
+        about="lag-1 autocorrelation of a replayed trace as delivered, less the trace's own",
+        where="replay_lag1:replay_lag1",
+        needs_netem=True,
+        virtual_time=True,
+    ),
+    "replay-timing": Entry(
+        about="steps of schedules applied against asked: 100 a second on 10 links, both directions",
+        where="replay_timing:replay_timing",
+        needs_netem=True,
+    ),
+    "replay-1000": Entry(
+        about="share of a CPU that playing 1,000 links at 10 steps a second takes",
+        where="replay_thousand:replay_1000",
+        needs_netem=True,
+    ),
+    "verify-power": Entry(
+        about="conformance on wifi-normal: false alarms of 100, and of 100 each mean, loss, bursts wrong",
+        where="verify_power:verify_power",
+        wiring="model",
+    ),
     "guest-boot": Entry(about="netlab guest run -- true", where="commands:guest_boot", wiring="guest"),
     "help-time": Entry(about="netlab --help against python -c pass", where="commands:help_time"),
     "protocol": Entry(

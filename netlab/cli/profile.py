@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlab.cli.command import NetlabCommand, echo_json
+from netlab.cli.profile_export import export
 from netlab.errors import ProfileError
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ _TICK_S = 0.02
 
 @click.group()
 def profile() -> None:
-    """List and show link profiles."""
+    """List, show and export link profiles."""
+
+
+profile.add_command(export)
 
 
 @profile.command("list", cls=NetlabCommand)

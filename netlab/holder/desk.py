@@ -4,6 +4,7 @@
 
     Door --request--> Desk --ShowLab----> LabReport, read back from the kernel
                        |  `--SetLinks---> LabChanges: all at one moment, then read back
+                       |  |--AskLink----> LinkAsked, what it is to do, tables included
                        |  `--RunCommand-> serve_command, until the program or its client ends
                        `-----EndLab-----> Farewell keeps the link; the holder's main thread is told
 """
@@ -20,11 +21,13 @@ from pathlib import Path
 import msgspec
 
 from netlab.errors import NetlabError, WireError
+from netlab.holder.asked import report_asked
 from netlab.holder.changes import LabChanges
 from netlab.holder.command import serve_command
 from netlab.holder.farewell import Farewell
 from netlab.holder.frames import Received, send_frame
 from netlab.holder.messages import (
+    AskLink,
     EndLab,
     Refused,
     RunCommand,
@@ -89,6 +92,8 @@ class Desk:
                 send_frame(link, self.report())
             elif isinstance(message, SetLinks):
                 send_frame(link, self._changes.make(message))
+            elif isinstance(message, AskLink):
+                send_frame(link, report_asked(self._lab, message))
             elif isinstance(message, EndLab):
                 self._end_lab(link)
             else:

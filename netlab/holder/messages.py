@@ -5,6 +5,7 @@
     netlab lab up    -- LabOrder -->  <-- Refused | Published --  -- Kept -->          (the holder's birth)
     netlab lab set   -- SetLinks -->  <-- Refused | LinksSet --
     netlab lab show  -- ShowLab  -->  <-- Refused | LabReport --                       (netlab/holder/report.py)
+    netlab probe lab -- AskLink  -->  <-- Refused | LinkAsked --
     netlab lab down  -- EndLab   -->  <-- Ending --  <-- LabEnded --       (all is gone but the process itself)
     netlab lab exec  -- RunCommand + three descriptors -->  <-- Refused | Started --
                      -- SignalCommand ... -->               <-- CommandEnded --
@@ -20,11 +21,13 @@ from msgspec import Meta, Struct
 from netlab.errors import NetlabError
 from netlab.holder.record import LabRecord
 from netlab.holder.report import ChangeReport, LabReport
+from netlab.namespaces.relay.requests import PlainState
 from netlab.traces.seed import Direction
 
 __all__ = [
     "BIRTH_ORDERS", "BIRTH_REPLIES", "REPLIES", "REQUESTS",
-    "CommandEnded", "EndLab", "Ending", "Kept", "LabEnded", "LabOrder", "LinkWish", "LinksSet", "Published",
+    "AskLink", "CommandEnded", "EndLab", "Ending", "Kept", "LabEnded", "LabOrder", "LinkAsked", "LinkWish",
+    "LinksSet", "Published",
     "Refused", "Reply", "Request", "RunCommand", "SetLinks", "ShowLab", "SignalCommand", "Started", "problems_of",
 ]  # fmt: skip
 
@@ -159,6 +162,40 @@ class LinksSet(Struct, frozen=True, tag=True):
     warnings: list[str]
 
 
+class AskLink(Struct, frozen=True, kw_only=True, tag=True):
+    """Tell what a link is asked to do now.
+
+    Attributes:
+        link: Its name; empty for the only one.
+    """
+
+    link: Name = ""
+
+
+class LinkAsked(Struct, frozen=True, kw_only=True, tag=True):
+    """What a link is asked to do now.
+
+    Attributes:
+        link: Its name.
+        hosts: Who sends forward, and who back.
+        addresses: Theirs on the link.
+        forward: The state last taken, tables and seed included (``from_plain``); None where nothing is done.
+        back: Likewise.
+        playing: Whether a schedule changes it by itself.
+        medium: What it shares with other links; empty for nothing.
+        seeded: Whether its seeds decide what it does.
+    """
+
+    link: str
+    hosts: tuple[str, str]
+    addresses: tuple[str, str]
+    forward: PlainState | None
+    back: PlainState | None
+    playing: bool
+    medium: str
+    seeded: bool
+
+
 class RunCommand(Struct, frozen=True, kw_only=True, tag=True):
     """Run a program in a host; its stdin, stdout and stderr ride along.
 
@@ -209,8 +246,8 @@ class CommandEnded(Struct, frozen=True, tag=True):
     status: int
 
 
-Request = ShowLab | EndLab | SetLinks | RunCommand | SignalCommand
-Reply = Refused | Ending | LabEnded | LinksSet | Started | CommandEnded | LabReport
+Request = ShowLab | EndLab | SetLinks | AskLink | RunCommand | SignalCommand
+Reply = Refused | Ending | LabEnded | LinksSet | LinkAsked | Started | CommandEnded | LabReport
 
 REQUESTS = msgspec.json.Decoder(Request)
 REPLIES = msgspec.json.Decoder(Reply)

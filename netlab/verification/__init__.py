@@ -1,1 +1,1 @@
-"""Verification: whether a link delivers what was asked of it, measured in a lab and judged."""
+"""Verification: flows both ways through a lab made for it, and whether they are what was asked of its link."""

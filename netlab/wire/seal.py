@@ -13,9 +13,10 @@ handshake and serve nothing else.
     `------------- header: authenticated, in the clear ------------'
                     `-- bytes 5 .. 16 are the nonce --'
 
-A number is used once a key: it counts up from 0 and the key is given up long before it could wrap. Two kinds
+A number is used once a key: it counts up from 0 and the key is given up long before it could wrap. Three kinds
 of opener: ``Opener`` for datagrams takes frames in any order, each once, unless they are older than its
-window; ``OrderedOpener`` for streams takes number n only after n - 1, so a frame cannot vanish unseen.
+window; ``CopyOpener`` for those who measure tells which copy of a frame it has opened; ``OrderedOpener`` for
+streams takes number n only after n - 1, so a frame cannot vanish unseen.
 
 Source: AES-GCM, NIST SP 800-38D (unique nonces by counter, section 8.2.1); the sliding window of RFC 4303,
 section 3.4.3. Measured beside ChaCha20-Poly1305 before choosing: docs/wire.md.
@@ -24,6 +25,7 @@ section 3.4.3. Measured beside ChaCha20-Poly1305 before choosing: docs/wire.md.
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -35,9 +37,12 @@ __all__ = [
     "FRAME_LIMIT",
     "HEADER_BYTES",
     "KIND_SEALED",
+    "MAX_COPIES",
     "SEAL_BYTES",
     "TAG_BYTES",
     "WINDOW_FRAMES",
+    "CopyOpener",
+    "Opened",
     "Opener",
     "OrderedOpener",
     "Sealer",
@@ -51,6 +56,8 @@ SEAL_BYTES = HEADER_BYTES + TAG_BYTES
 """What sealing adds to a message."""
 WINDOW_FRAMES = 2048
 """How far behind the newest frame a datagram may still arrive: 4 s at 500 Hz."""
+MAX_COPIES = 16
+"""How many copies of one frame a ``CopyOpener`` opens: networks double, and only an attacker repeats further."""
 FRAME_LIMIT = 1 << 32
 """Frames one key may seal: 99 days at 500 Hz. 2^32 frames of 60 kB are 2^44 blocks, which leaves whoever would
 tell the cipher from chance an advantage of about 2^-41."""
@@ -168,6 +175,93 @@ class Opener:
             return
         self._highest += ahead
         self._seen = (self._seen << ahead | 1) & _WINDOW_MASK if ahead < WINDOW_FRAMES else 1
+
+
+class Opened(NamedTuple):
+    """A frame that has been opened.
+
+    Attributes:
+        number: Its sequence number.
+        copy: How many copies of it were opened before: 0 for the first.
+        message: What it holds.
+    """
+
+    number: int
+    copy: int
+    message: bytes
+
+
+class CopyOpener:
+    """Opens the frames of one direction of one session, and tells copies apart instead of refusing them.
+
+    For those who measure what a network does to datagrams. Whoever acts on a message must look at ``copy``. Its
+    memory is one byte a number of the window.
+
+    Args:
+        secret: Key of this direction, 32 bytes.
+        session: Identity of the session.
+        statistics: Where refusals are counted.
+        window_frames: How far behind the newest a frame may still arrive.
+        max_copies: Copies of one frame that are opened, 1 .. 255.
+    """
+
+    __slots__ = ("_copies", "_decrypt", "_highest", "_max_copies", "_session", "_statistics")
+
+    def __init__(
+        self,
+        secret: bytes,
+        session: int,
+        statistics: Statistics,
+        *,
+        window_frames: int = 1 << 16,
+        max_copies: int = MAX_COPIES,
+    ) -> None:
+        self._decrypt = AESGCM(secret).decrypt
+        self._session = session
+        self._statistics = statistics
+        self._copies = bytearray(window_frames)  # at number % window_frames
+        self._max_copies = max_copies
+        self._highest = -1
+
+    def open(self, frame: bytes) -> Opened:
+        """Return what a frame holds and which copy of it this is.
+
+        Raises:
+            AuthError: The seal does not verify.
+            RemoteProtocolError: Not a frame of this session, one copy too many, or older than the window.
+        """
+        if len(frame) < SEAL_BYTES:
+            raise _too_short(frame, self._statistics)
+        kind, session, number = _unpack_header(frame)
+        if kind != KIND_SEALED or session != self._session:
+            raise _foreign(kind, session, self._statistics)
+        window, ahead = len(self._copies), number - self._highest
+        slot = number % window
+        if ahead <= -window or (ahead <= 0 and self._copies[slot] >= self._max_copies):
+            self._statistics.rejected[Rejection.REPLAY] += 1
+            raise RemoteProtocolError(f"frame {number} came too often or is too old (at {self._highest})")
+        try:
+            message = self._decrypt(frame[_NONCE_START:HEADER_BYTES], frame[HEADER_BYTES:], frame[:HEADER_BYTES])
+        except InvalidTag:
+            raise _forged(number, self._statistics) from None
+        # Only now: a forger must not move the window.
+        if ahead > 0:
+            self._forget(ahead)
+        copy = self._copies[slot]
+        self._copies[slot] = copy + 1
+        return Opened(number, copy, message)
+
+    def _forget(self, ahead: int) -> None:
+        """Move the window forward; the places of the numbers that enter it are those of numbers that leave."""
+        window = len(self._copies)
+        if ahead >= window:
+            self._copies = bytearray(window)
+        else:
+            begin = (self._highest + 1) % window
+            end = begin + ahead
+            self._copies[begin : min(end, window)] = bytes(min(end, window) - begin)
+            self._copies[: max(0, end - window)] = bytes(max(0, end - window))
+        self._highest += ahead
 
 
 class OrderedOpener:

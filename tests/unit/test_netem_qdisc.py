@@ -233,3 +233,47 @@ def test_a_qdisc_that_shows_another_state_at_first_is_taken_away() -> None:
     with pytest.raises(KernelError, match="in the state asked for"):
         qdisc.add(QdiscState())
     assert (kernel.deleted, qdisc.asked) == (1, None)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(netem_states(), min_size=2, max_size=3),
+    st.lists(st.tuples(st.sampled_from(["prepare", "fast", "slow", "refused"]), st.integers(0, 2)), max_size=10),
+)
+def test_whatever_was_prepared_what_is_asked_for_is_sent(
+    states: list[QdiscState], acts: list[tuple[str, int]]
+) -> None:
+    kernel, qdisc = made(states[0])
+    plain_kernel, plain = made(states[0])
+    for act, index in acts:
+        state = states[index % len(states)]
+        kernel.refuse = plain_kernel.refuse = act == "refused"
+        if act == "prepare":
+            before = len(kernel.sent)
+            qdisc.prepare(state)
+            assert len(kernel.sent) == before, "nothing is sent ahead of its time"
+        elif act == "slow":
+            qdisc.apply(state)
+            plain.apply(state)
+        elif act == "fast":
+            qdisc.apply_fast(state)
+            plain.apply_fast(state)
+        else:
+            for one in (qdisc, plain):
+                with pytest.raises(KernelError):
+                    one.apply_fast(state)
+        assert kernel.sent == plain_kernel.sent, "the same bytes as without anything prepared"
+        assert qdisc.asked == plain.asked
+
+
+def test_a_prepared_state_is_sent_without_being_made_again() -> None:
+    first = QdiscState(latency_ns=64, rate_bytes_per_s=10**9, seed=1)
+    kernel, qdisc = made(first)
+    qdisc.apply_fast(first.replace(seed=2))
+    second = first.replace(latency_ns=6400, seed=3)
+    qdisc.prepare(second)
+    request = qdisc.stage(second)
+    request.send()
+    qdisc.settle(True)
+    assert decode_netem(kernel.sent[-1]) == second
+    assert qdisc.verify()

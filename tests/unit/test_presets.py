@@ -22,8 +22,9 @@ ROOT_2 = math.sqrt(2.0)
 
 
 def test_the_names():
-    assert list(PRESETS) == ["ethernet-clean", "wifi-normal", "wifi-degraded", "measured"]
-    assert len(PRESETS) == 4
+    modelled = ["cellular-lte", "satellite-leo", "wifi-home", "wifi-jammed"]
+    assert list(PRESETS) == ["ethernet-clean", "wifi-normal", "wifi-degraded", "measured", *modelled]
+    assert len(PRESETS) == 8
     assert "wifi" not in PRESETS
     for name, pair in PRESETS.items():
         assert pair.name == name and pair.reading == "rtt" and pair.description
@@ -129,6 +130,7 @@ def test_a_file_is_found_by_its_suffix(tmp_path):
         ("wifi-normal@both", "unknown reading 'both'"),
         ("wifi-normal@", "unknown reading ''"),
         ("measured@oneway", "halved over the directions"),
+        ("satellite-leo@oneway", "halved over the directions"),
         ("delay=3ms@rtt", "a reading belongs to a preset"),
         ("x.toml@rtt", "a reading belongs to a preset"),
         ("none.toml", "none.toml: cannot be read: No such file"),

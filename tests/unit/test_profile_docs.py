@@ -60,9 +60,9 @@ def test_every_key_of_a_chain_has_a_row_with_an_example():
 
 
 def test_every_other_key_is_mentioned():
-    for key in (*SLOT_KEYS, *SCHEDULE_KEYS, "link", "forward", "back", "name", "description", "at"):
+    for key in (*SLOT_KEYS, *SCHEDULE_KEYS, "link", "forward", "back", "name", "description", "provenance", "at"):
         assert re.search(rf"\b{key}\b", PAGE), key
-    assert set(PAIR_KEYS) - {"reading"} <= {"name", "description", "link", "forward", "back"}
+    assert set(PAIR_KEYS) - {"reading"} <= {"name", "description", "provenance", "link", "forward", "back"}
 
 
 @pytest.mark.parametrize("block", blocks("toml"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from netlab.errors import KernelError, LabError, NetlabError
-from netlab.namespaces.verifier import EVERY_S, IDLE_S, SLACK_S, Verifier
+from netlab.namespaces.verifier import EVERY_S, IDLE_S, PACE_S, SLACK_S, Verifier
 from netlab.traces.qdisc_state import QdiscState
 
 
@@ -107,3 +107,15 @@ def test_it_is_done_when_all_is_read_back() -> None:
     assert not verifier.is_done(), "it was being changed: to be read again"
     verifier.turn(EVERY_S, None)
     assert verifier.is_done()
+
+
+def test_a_thousand_directions_are_read_at_a_pace_while_they_change_and_at_once_when_play_is_over() -> None:
+    verifier, impairers = Verifier(), [NotedImpairer() for _ in range(1000)]
+    for number, impairer in enumerate(impairers):
+        verifier.note(str(number), impairer)
+    now_s = 0.0
+    while now_s < 5.0:
+        now_s += verifier.turn(now_s, now_s + 0.1)
+    assert verifier.verified == pytest.approx(5.0 / PACE_S, abs=2)
+    assert max(impairer.reads for impairer in impairers) == 1, "each once before any twice"
+    assert verifier.turn(now_s, None) == 0.0

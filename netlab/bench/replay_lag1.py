@@ -1,0 +1,126 @@
+"""Whether a replayed trace still remembers: its lag-1 correlation as delivered, minus the trace's.
+
+::
+
+    trace file --Replay--> a link of a lab, played --one packet a step, stamped at both ends--> lag 1
+        '---------------------------------------------------------------------------------------> lag 1
+
+A table of the same delays, drawn by chance, has none: it is measured beside them. The traces: the project's
+ping series, and a generated satellite one, whose level changes every 15 s.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netlab.bench.figure import Figure
+from netlab.probe.probe_plan import ProbePlan
+from netlab.traces.importers.catalogue import import_trace
+from netlab.traces.pair import ProfilePair
+from netlab.traces.presets import PRESETS
+from netlab.traces.profile import LinkProfile
+from netlab.traces.replay import Replay, replay_pair
+from netlab.traces.synthetic.chance import Chance
+from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+from netlab.traces.trace_file import write_trace
+from netlab.verification.stage import measure_lab, verification_lab
+
+__all__ = ["replay_lag1"]
+
+STEP_S = 0.1
+SATELLITE_S = 90.0
+LEVELS_S = (0.140, 0.165, 0.190)
+"""Levels of the satellite's round trip; a new one is drawn every 15 s."""
+
+LEVEL_LASTS_S = 15.0
+SATELLITE_SD_S = 0.006
+TARGET = 0.1
+
+
+class _Lag1(NamedTuple):
+    """Lag-1 correlations: of the trace, of what was delivered, and of chance."""
+
+    name: str
+    asked: float
+    delivered: float
+    chance: float
+    n: int
+
+    @property
+    def off(self) -> float:
+        return self.delivered - self.asked
+
+
+def replay_lag1(say: Callable[[str], None]) -> Figure:
+    """Replay two traces on a link, measure what is delivered, and compare its memory with theirs."""
+    with tempfile.TemporaryDirectory(prefix="netlab-lag1-") as folder:
+        found = [_measure(path, say) for path in _traces(Path(folder))]
+    worst = max(found, key=lambda one: abs(one.off))
+    return Figure(
+        name="replay-lag1",
+        value=abs(worst.off),
+        unit="off the trace's lag-1 correlation, the worse of two",
+        target=f"at most {TARGET:g}",
+        holds=abs(worst.off) <= TARGET,
+        n=sum(one.n for one in found),
+        spread="; ".join(
+            f"{one.name}: {one.asked:.3f} asked, {one.delivered:.3f} delivered, {one.chance:.3f} from a table"
+            for one in found
+        ),
+        note=f"one packet a step of {1e3 * STEP_S:g} ms, forward, a quarter of a step after it begins",
+    )
+
+
+def _traces(folder: Path) -> list[Path]:
+    """Write both traces, a round trip each step, and return their files."""
+    forward = PRESETS["measured"].forward
+    series_s = np.array([2.0 * segment.profile.delay_s for segment in forward.segments()], dtype=np.float64)
+    return [_write(folder / "ping-series.csv", series_s), _write(folder / "satellite.csv", _satellite_s())]
+
+
+def _satellite_s() -> NDArray[np.float64]:
+    chance = Chance(7, "replay-lag1 satellite")
+    steps_a_level = round(LEVEL_LASTS_S / STEP_S)
+    steps = round(SATELLITE_S / STEP_S)
+    levels_s = [LEVELS_S[chance.choice((1.0, 1.0, 1.0))] for _ in range(-(-steps // steps_a_level))]
+    noise_s = [SATELLITE_SD_S * chance.normal() for _ in range(steps)]
+    delays_s: NDArray[np.float64] = np.repeat(levels_s, steps_a_level)[:steps] + np.array(noise_s)
+    return delays_s
+
+
+def _write(path: Path, delays_s: NDArray[np.float64]) -> Path:
+    t_s: NDArray[np.float64] = STEP_S * np.arange(delays_s.size, dtype=np.float64)
+    write_trace(Trace.of(t_s, path=TracedPath.ROUND_TRIP, clocks=ClockVerdict.ONE_CLOCK, delay_s=delays_s), path)
+    return path
+
+
+def _measure(path: Path, say: Callable[[str], None]) -> _Lag1:
+    """Replay a trace once and take its memory as delivered."""
+    (trace,) = import_trace(path)
+    pair = replay_pair(Replay(files=(str(path),), loop=False))
+    say(f"replay-lag1: {path.stem}, {trace.duration_s:g} s")
+    delivered_s = _delivered_s(pair, trace.n)
+    table = tuple(np.sort(trace.delays_s / 2.0).tolist())
+    drawn = LinkProfile(law="table", delay_table_s=table, ordered=False)
+    chance_s = _delivered_s(ProfilePair("table", drawn, drawn), min(trace.n, 300))
+    return _Lag1(path.stem, _lag1(trace.delay_s), _lag1(delivered_s), _lag1(chance_s), delivered_s.size)
+
+
+def _delivered_s(pair: ProfilePair, packets: int) -> NDArray[np.float64]:
+    """Return the delay of each packet forward, one a step; not a number where it was lost."""
+    with verification_lab(pair, seed=7, wiring=None) as lab:
+        plan = ProbePlan(rate_hz=1.0 / STEP_S, count=packets)
+        return measure_lab(lab, pair, plan, source="replay-lag1")["forward"].trace.delay_s
+
+
+def _lag1(delays_s: NDArray[np.float64]) -> float:
+    """Return the correlation of neighbours, of those that both arrived."""
+    here, after = delays_s[:-1], delays_s[1:]
+    both = ~(np.isnan(here) | np.isnan(after))
+    return float(np.corrcoef(here[both], after[both])[0, 1])

@@ -1,0 +1,198 @@
+"""``netlab verify``: whether a link delivers what a profile asks for, on any engine and clock."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import click
+
+from netlab.cli.command import KernelCommand, ResultOption, echo_json, say, the_engine, the_request
+from netlab.cli.types import DURATION, SIZE
+from netlab.engine_request import EngineRequest
+from netlab.errors import SpecError
+
+if TYPE_CHECKING:
+    from netlab.engines import Engine
+    from netlab.probe.probe_plan import ProbePlan
+    from netlab.traces.conformance.allowance import Allowance
+    from netlab.traces.pair import ProfilePair
+    from netlab.traces.seed import Direction
+    from netlab.verification.measurement import MeasuredFlow
+    from netlab.verification.report import VerificationReport
+
+__all__ = ["verify"]
+
+_MODEL = "model"
+_WARNINGS_SHOWN = 3
+"""A schedule has one a step."""
+
+
+class VerifyCommand(KernelCommand):
+    """Runs on a kernel's netem, a relay or the model; with ``--all-engines`` on each of them, one by one."""
+
+    engines: ClassVar[tuple[str, ...]] = (*KernelCommand.engines, _MODEL)
+    engine_help: ClassVar[str] = (
+        "Netem of this machine's kernel or of the guest's, a relay process, or the model in no time at all."
+    )
+
+    def choose(self, ctx: click.Context, request: EngineRequest) -> Engine | None:
+        """Return what carries the packets; nothing for the model and for all engines, which run elsewhere."""
+        if ctx.params["all_engines"]:
+            if request.asks:
+                hint = "leave one of them out"
+                raise SpecError("--all-engines runs on all of them", key=request.words or "--check", hint=hint)
+            return None
+        if request.engine != _MODEL:
+            return super().choose(ctx, request)
+        if request.virtual_time or request.check:
+            hint = "leave it out: the model's time is virtual, and two runs of it are one computation"
+            raise SpecError("the model has no kernel whose time could be virtual", key=request.words, hint=hint)
+        return None
+
+
+@click.command(cls=VerifyCommand)
+@click.argument("profile")
+@click.option("--packets", type=int, default=2000, show_default=True, help="Sent each way.")
+@click.option("--rate", type=float, default=100.0, show_default=True, help="Packets a second, each way.")
+@click.option("--size", type=SIZE, default="200B", show_default=True, help="UDP payload of each packet.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**64 - 1), default=7, show_default=True, help="Of link and simulations."
+)
+@click.option(
+    "--allowance", type=DURATION, help="How late every packet may be: 1ms in real time, 10us in virtual time."
+)
+@click.option(
+    "--output",
+    cls=ResultOption,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result document there.",
+)
+@click.option(
+    "--traces",
+    cls=ResultOption,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write what was delivered into this folder: forward.csv, back.csv.",
+)
+@click.option("--all-engines", is_flag=True, help="On every engine and clock there is here, side by side.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
+@click.pass_context
+def verify(
+    ctx: click.Context,
+    profile: str,
+    packets: int,
+    rate: float,
+    size: float,
+    seed: int,
+    allowance: float | None,
+    output: Path | None,
+    traces: Path | None,
+    all_engines: bool,
+    as_json: bool,
+) -> None:
+    """Measure whether a link delivers what PROFILE asks for; exit status 1 where it does not.
+
+    A steady flow each way through a lab of two hosts; each statistic with bounds computed from the model for these
+    very packets (docs/conformance.md). Of links that are as asked, one in a hundred fails.
+
+    \b
+    Example:
+      netlab verify wifi-degraded --virtual-time
+      netlab verify delay=30ms,jitter=5ms,loss=2% --packets 1000 --on relay --output result.json
+      netlab verify wifi-normal --packets 1000 --all-engines
+    """  # noqa: D301
+    from netlab.cli.verify_result import print_report, write_report, write_traces
+    from netlab.documents import require_writable
+    from netlab.probe.probe_plan import ProbePlan
+    from netlab.traces.presets import parse_preset
+
+    pair = parse_preset(profile)
+    plan = ProbePlan(rate_hz=rate, size_bytes=int(size), count=packets)
+    allowed = _allowance(allowance)
+    if output is not None:
+        require_writable("--output", output)
+    if all_engines:
+        ctx.exit(_verify_everywhere(output, traces, as_json))
+    measured, report = _verify(ctx, profile, pair, plan, seed, allowed)
+    if traces is not None:
+        write_traces(traces, measured)
+    if output is not None:
+        write_report(output, report)
+    if as_json:
+        echo_json(report)
+    else:
+        print_report(report)
+    if not report.holds:
+        sys.exit(1)
+
+
+def _allowance(later_s: float | None) -> Allowance:
+    """Return the allowance of this process's clock, with what a person has said of it."""
+    import msgspec
+
+    from netlab.clock_name import in_virtual_time
+    from netlab.traces.conformance.allowance import default_allowance
+
+    default = default_allowance(virtual=in_virtual_time())
+    return default if later_s is None else msgspec.structs.replace(default, later_s=later_s)
+
+
+def _verify(
+    ctx: click.Context, profile: str, pair: ProfilePair, plan: ProbePlan, seed: int, allowed: Allowance
+) -> tuple[dict[Direction, MeasuredFlow], VerificationReport]:
+    from netlab.verification.verify import verify_in_lab, verify_on_model
+
+    warnings = pair.warnings()
+    for text in warnings[:_WARNINGS_SHOWN]:
+        say(text)
+    if len(warnings) > _WARNINGS_SHOWN:
+        say(f"and {len(warnings) - _WARNINGS_SHOWN} more of that kind: netlab profile show {profile}")
+    if the_request(ctx).engine == _MODEL:
+        return verify_on_model(profile, pair, plan, seed)
+    from netlab.cli.progress_line import ProgressLine
+
+    engine = the_engine(ctx)
+    say(f"the lab runs {engine.reason}; about {plan.duration_s:.0f} s")
+    with ProgressLine() as line:
+        return verify_in_lab(
+            profile,
+            pair,
+            plan,
+            seed,
+            engine.wiring,
+            allowed,
+            watch=lambda share: line.count(f"measuring: {share:.0%}"),
+            say=line.say,
+        )
+
+
+def _verify_everywhere(output: Path | None, traces: Path | None, as_json: bool) -> int:
+    """Run this command on every engine and clock, one after the other; return the exit status."""
+    from netlab.cli.verify_result import write_report
+    from netlab.verification.everywhere import comparison_lines, verify_everywhere
+
+    if traces is not None:
+        hint = "give it to a run on one engine: --on guest"
+        raise SpecError("each engine delivers traces of its own", key="--traces", hint=hint)
+    found = verify_everywhere(_arguments_without(("--all-engines", "--json"), "--output"), say)
+    if output is not None:
+        write_report(output, found)
+    if as_json:
+        echo_json(found)
+    else:
+        for line in comparison_lines(found):
+            click.echo(line)
+    return 0 if found.holds else 1
+
+
+def _arguments_without(flags: tuple[str, ...], option: str) -> list[str]:
+    """Return what the command was given, without some flags and without one option and its value."""
+    kept: list[str] = []
+    arguments = iter(sys.argv[1:])
+    for word in arguments:
+        if word == option:
+            next(arguments, None)
+        elif word not in flags and not word.startswith(f"{option}="):
+            kept.append(word)
+    return kept

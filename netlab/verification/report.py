@@ -1,0 +1,108 @@
+"""VerificationReport: the result document of ``netlab verify`` and ``netlab probe lab``. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+import netlab
+from netlab.machine import machine
+from netlab.namespaces.play_log import PlayerCounts
+from netlab.probe.probe_plan import ProbePlan
+from netlab.traces.conformance.allowance import Allowance
+from netlab.traces.conformance.asked import Direction as AskedDirection
+from netlab.traces.conformance.judge import DEFAULT_LEVEL, Delivered, judge
+from netlab.traces.conformance.report import ConformanceReport
+from netlab.traces.seed import Direction
+from netlab.verification.measurement import MeasuredFlow
+
+__all__ = ["VerificationReport", "verify_measured"]
+
+
+class VerificationReport(Struct, frozen=True, kw_only=True):
+    """What was asked of a link, measured and judged.
+
+    Attributes:
+        netlab: Version.
+        profile: What was asked, as it was typed or as a lab has it.
+        plan: What was sent each way.
+        seed: Of the link, and of the simulations that bounds come from.
+        seeded: Whether the seed decides what the link does.
+        machine: What it was measured on; ``engine`` and ``clock`` are the corner.
+        changes: How schedules were played; None without one.
+        warnings: What a person must know before trusting it.
+        conformance: Statistic by statistic.
+    """
+
+    netlab: str
+    profile: str
+    plan: ProbePlan
+    seed: int
+    seeded: bool
+    machine: dict[str, Any]
+    changes: PlayerCounts | None
+    warnings: list[str]
+    conformance: ConformanceReport
+
+    @property
+    def holds(self) -> bool:
+        """Return whether all that was asked was delivered."""
+        return self.conformance.holds
+
+
+def verify_measured(
+    asked: Mapping[Direction, AskedDirection],
+    measured: Mapping[Direction, MeasuredFlow],
+    allowance: Allowance,
+    *,
+    profile: str,
+    plan: ProbePlan,
+    seed: int,
+    wiring: str,
+    clock: str = "",
+    level: float = DEFAULT_LEVEL,
+    seeded: bool = True,
+    changes: PlayerCounts | None = None,
+    warnings: list[str] | None = None,
+) -> VerificationReport:
+    """Judge what was measured and return the document.
+
+    Args:
+        asked: What each direction was asked to do.
+        measured: What it delivered.
+        allowance: What is allowed beside chance.
+        profile: What was asked, in words.
+        plan: What was sent each way.
+        seed: Of the link and of the simulations.
+        wiring: Name of what carried the packets; see ``machine``.
+        clock: By which clock; this process's unless given.
+        level: Share of links as asked that fail all the same.
+        seeded: Whether the seed decides what the link does.
+        changes: How schedules were played.
+        warnings: What a person must know.
+
+    Raises:
+        ProfileError: Slots are asked for.
+        TraceError: A trace cannot be judged.
+    """
+    on = machine(wiring, clock)
+    delivered = {
+        direction: Delivered(asked[direction], flow.trace, flow.length_bytes, flow.begin_s)
+        for direction, flow in measured.items()
+    }
+    conformance = judge(
+        delivered, allowance, level=level, seed=seed, engine=str(on["engine"]), clock=str(on["clock"])
+    )
+    return VerificationReport(
+        netlab=netlab.__version__,
+        profile=profile,
+        plan=plan,
+        seed=seed,
+        seeded=seeded,
+        machine=on,
+        changes=changes,
+        warnings=warnings or [],
+        conformance=conformance,
+    )

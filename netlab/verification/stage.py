@@ -1,0 +1,130 @@
+"""Where flows are measured: a lab of two hosts made for it, or the model alone.
+
+::
+
+    ProfilePair --verification_lab--> two hosts, a link --measure_lab--.
+                `--measure_model-- LinkModels, no packets -------------+--> MeasuredFlow a direction
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from netlab.lab import Lab
+from netlab.namespaces.process import HostProcess
+from netlab.namespaces.wire import Wiring
+from netlab.probe.probe_plan import ProbePlan
+from netlab.traces.conformance.asked import Asked
+from netlab.traces.conformance.simulation import simulate
+from netlab.traces.pair import ProfilePair
+from netlab.traces.qdisc_state import QdiscState
+from netlab.traces.seed import DIRECTIONS, Direction, link_seed
+from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+from netlab.verification.flow_order import frame_bytes
+from netlab.verification.measurement import FlowsPlan, MeasuredFlow, measure
+
+__all__ = ["LINK_NAME", "measure_lab", "measure_model", "quiet_s", "verification_lab"]
+
+LINK_NAME = "verify"
+_HOSTS = ("near", "far")
+_LEAST_QUIET_S, _MOST_QUIET_S = 0.5, 60.0
+_WIDEST_TABLE = 4.0
+"""A table's entries are at most so many jitters."""
+
+Watch = Callable[[float], None]
+
+
+@contextlib.contextmanager
+def verification_lab(pair: ProfilePair, seed: int, wiring: Wiring | None) -> Iterator[Lab]:
+    """Make two hosts and a link that does what a pair asks for, of a schedule its first step."""
+    with Lab(seed=seed, wiring=wiring) as lab:
+        near, far = (lab.add_host(name) for name in _HOSTS)
+        lab.add_link(near, far, pair, name=LINK_NAME)
+        yield lab
+
+
+class _LabEnds:
+    """The two hosts of a lab; see ``Ends``."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+
+    def start(self, host: str, argv: Sequence[str]) -> HostProcess:
+        return self._lab.hosts[host].start(argv)
+
+    def check(self) -> None:
+        self._lab.check_links()
+
+
+def measure_lab(
+    lab: Lab,
+    pair: ProfilePair,
+    plan: ProbePlan,
+    *,
+    source: str = "netlab verify",
+    watch: Watch = lambda share: None,
+) -> dict[Direction, MeasuredFlow]:
+    """Send flows both ways over the link of a verification's lab, its schedules from their beginning.
+
+    Args:
+        lab: As ``verification_lab`` makes it.
+        pair: What was asked, which says how long to wait for the last packets.
+        plan: What each host sends.
+        source: Where it was measured, for a person.
+        watch: Told which share of the time has passed.
+
+    Raises:
+        NetlabError: It cannot be measured.
+    """
+    link = FlowsPlan(
+        hosts=_HOSTS,
+        addresses=(lab.hosts[_HOSTS[0]].address, lab.hosts[_HOSTS[1]].address),
+        plan=plan,
+        quiet_s=max(quiet_s(Asked.of(pair.forward), plan), quiet_s(Asked.of(pair.back), plan)),
+    )
+    with tempfile.TemporaryDirectory(prefix="netlab-verify-") as folder:
+        return measure(link, _LabEnds(lab), Path(folder), source=source, on_begin=lambda: _play(lab), watch=watch)
+
+
+def _play(lab: Lab) -> None:
+    lab.play()
+
+
+def measure_model(pair: ProfilePair, plan: ProbePlan, seed: int) -> dict[Direction, MeasuredFlow]:
+    """Send flows both ways through the model, with the seeds that a lab's link would have.
+
+    Raises:
+        ProfileError: Slots are asked for.
+    """
+    sent_s = plan.offsets_ns() / 1e9
+    measured: dict[Direction, MeasuredFlow] = {}
+    for direction, asked in zip(DIRECTIONS, (pair.forward, pair.back), strict=True):
+        seeds = [link_seed(seed, LINK_NAME, direction, 0)]
+        flow = next(simulate(Asked.of(asked), sent_s, frame_bytes(plan), seeds))
+        trace = Trace.of(
+            sent_s,
+            path=TracedPath.FORWARD if direction == "forward" else TracedPath.BACK,
+            clocks=ClockVerdict.ONE_CLOCK,
+            delay_s=flow.delay_s,
+            lost=(~flow.arrived).astype(np.int8),
+            copies=flow.copies.astype(np.int32),
+            source="netlab verify, model",
+        )
+        measured[direction] = MeasuredFlow(trace, frame_bytes(plan), 0.0)
+    return measured
+
+
+def quiet_s(asked: Asked, plan: ProbePlan) -> float:
+    """Return after how long a silence nothing more is on its way: the longest delay, and a packet's time."""
+    return min(max(_LEAST_QUIET_S, *(_longest_s(state, plan) for state in asked.states)), _MOST_QUIET_S)
+
+
+def _longest_s(state: QdiscState, plan: ProbePlan) -> float:
+    rate = state.rate_bytes_per_s
+    wire_s = 2.0 * frame_bytes(plan) / rate if rate else 0.0
+    return _LEAST_QUIET_S + (state.latency_ns + _WIDEST_TABLE * state.jitter_ns) / 1e9 + wire_s

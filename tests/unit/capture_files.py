@@ -1,0 +1,111 @@
+"""Captures as bytes, written by the formats' own rules: what the reader of captures is tested on."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterable
+
+SECOND = 1_000_000_000
+BEGAN_NS = 1_700_000_000 * SECOND
+ETHERNET, RAW, WIFI, SLL, RADIOTAP, SLL2, NULL = 1, 101, 105, 113, 127, 276, 0
+FIN, SYN, PSH, ACK = 1, 2, 8, 16
+
+Packet = tuple[int, bytes]
+
+
+def pcap(
+    packets: Iterable[Packet],
+    *,
+    link_type: int = ETHERNET,
+    order: str = "<",
+    nano: bool = True,
+    snap: int = 1 << 16,
+) -> bytes:
+    """Return a pcap of packets, each a time in ns and its bytes."""
+    unit = 1 if nano else 1000
+    out = struct.pack(f"{order}IHHiIII", 0xA1B23C4D if nano else 0xA1B2C3D4, 2, 4, 0, 0, 1 << 16, link_type)
+    for time_ns, data in packets:
+        second, rest = divmod(time_ns, SECOND)
+        out += struct.pack(f"{order}IIII", second, rest // unit, len(data[:snap]), len(data)) + data[:snap]
+    return out
+
+
+def pcapng(
+    packets: Iterable[Packet], *, link_type: int = ETHERNET, order: str = "<", resolution: int | None = None
+) -> bytes:
+    """Return a pcapng of packets; the resolution is the power of ten, negated, 6 where left out."""
+    option = b"" if resolution is None else struct.pack(f"{order}HHB3xHH", 9, 1, resolution, 0, 0)
+    out = _block(order, 0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1))
+    out += _block(order, 1, struct.pack(f"{order}HHI", link_type, 0, 0) + option)
+    for time_ns, data in packets:
+        ticks = time_ns * 10 ** (6 if resolution is None else resolution) // SECOND
+        head = struct.pack(f"{order}IIIII", 0, ticks >> 32, ticks & 0xFFFFFFFF, len(data), len(data))
+        out += _block(order, 6, head + data + bytes(-len(data) % 4))
+    return out
+
+
+def _block(order: str, kind: int, body: bytes) -> bytes:
+    length = struct.pack(f"{order}I", 12 + len(body))
+    return struct.pack(f"{order}I", kind) + length + body + length
+
+
+def ethernet(payload: bytes, *, tags: tuple[int, ...] = ()) -> bytes:
+    kind = 0x86DD if payload[0] >> 4 == 6 else 0x0800
+    tagged = b"".join(struct.pack("!HH", 0x8100, tag) for tag in tags)
+    return bytes(range(12)) + tagged + struct.pack("!H", kind) + payload
+
+
+def ip(protocol: int, source: str, destination: str, payload: bytes) -> bytes:
+    if ":" in source:
+        head = struct.pack("!IHBB", 6 << 28, len(payload), protocol, 64)
+        return head + b"".join(socket.inet_pton(socket.AF_INET6, end) for end in (source, destination)) + payload
+    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0)
+    return head + socket.inet_aton(source) + socket.inet_aton(destination) + payload
+
+
+def tcp(
+    source: tuple[str, int], destination: tuple[str, int], *, seq: int, ack: int = 0, flags: int = ACK,
+    data: int = 0, stamps: tuple[int, int] | None = None, options: bytes | None = None,
+) -> bytes:  # fmt: skip
+    """Return a segment in its IP packet."""
+    if options is None:
+        options = b"" if stamps is None else b"\x01\x01\x08\x0a" + struct.pack("!II", *(s % 2**32 for s in stamps))
+    length = (20 + len(options)) // 4 << 4
+    head = struct.pack("!HHIIBBHHH", source[1], destination[1], seq % 2**32, ack % 2**32, length, flags, 512, 0, 0)
+    return ip(6, source[0], destination[0], head + options + bytes(data))
+
+
+def echo(source: str, destination: str, sequence: int, *, request: bool, ident: int = 7) -> bytes:
+    """Return an echo request or reply in its IP packet."""
+    ask, reply, protocol = (128, 129, 58) if ":" in source else (8, 0, 1)
+    body = struct.pack("!BBHHH", ask if request else reply, 0, 0, ident, sequence % 2**16) + bytes(56)
+    return ip(protocol, source, destination, body)
+
+
+def frame_80211(
+    transmitter: int, sequence: int, *, kind: int = 2, retry: bool = False, payload: int = 40
+) -> bytes:
+    head = (
+        struct.pack("<BBH", kind << 2, 8 * retry, 44)
+        + b"\x02rcver"
+        + struct.pack("!6B", 2, 0, 0, 0, 0, transmitter)
+    )
+    return head + bytes(6) + struct.pack("<H", sequence << 4) + bytes(payload)
+
+
+def radiotap(
+    frame: bytes, *, mac_time_us: int = 0, rate: int = 0, signal_dbm: int = -50, mcs: bytes = b""
+) -> bytes:
+    """Return a frame behind a radiotap header: time, flags, rate, channel, signal, and MCS where given."""
+    present = 0b101111 | (1 << 19 if mcs else 0)
+    body = struct.pack("<QBBHHb", mac_time_us, 0, rate, 2412, 0xA0, signal_dbm) + mcs
+    return struct.pack("<BBHI", 0, 0, 8 + len(body), present) + body + frame
+
+
+def sll(payload: bytes) -> bytes:
+    return struct.pack("!HHH8sH", 0, 1, 6, bytes(8), 0x86DD if payload[0] >> 4 == 6 else 0x0800) + payload
+
+
+def sll2(payload: bytes) -> bytes:
+    return struct.pack("!HHIHBB8s", 0x86DD if payload[0] >> 4 == 6 else 0x0800, 0, 2, 1, 0, 6, bytes(8)) + payload

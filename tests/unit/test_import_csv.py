@@ -1,0 +1,178 @@
+"""A CSV with named columns as traces."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlab.errors import TraceError
+from netlab.traces.importers.catalogue import import_trace
+from netlab.traces.importers.csv_column_names import meaning
+from netlab.traces.importers.importer import ImportOptions
+from netlab.traces.trace import UNKNOWN, ClockVerdict, Trace, TracedPath
+
+SAMPLE = Path(__file__).parents[1] / "samples" / "columns.csv"
+
+
+def read_all(tmp_path, text: str, **options) -> list[Trace]:
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode())
+    return import_trace(path, "csv", ImportOptions(**options))
+
+
+def read(tmp_path, text: str, **options) -> Trace:
+    (trace,) = read_all(tmp_path, text, **options)
+    return trace
+
+
+def test_the_sample_is_recognised_and_read():
+    (trace,) = import_trace(SAMPLE)
+    assert trace.t_s.tolist() == pytest.approx([0.0, 0.1, 0.2], abs=1e-6)
+    assert trace.delay_s[[0, 2]].tolist() == [0.0215, 0.00293] and math.isnan(trace.delay_s[1])
+    assert trace.lost.tolist() == [0, 1, 0] and trace.copies.tolist() == [UNKNOWN] * 3
+    assert (trace.path, trace.clocks) == (TracedPath.ROUND_TRIP, ClockVerdict.ONE_CLOCK)
+
+
+@pytest.mark.parametrize(
+    ("name", "quantity", "path", "scale"),
+    [
+        ("t_s", "t", None, 1.0),
+        ("time_ms", "t", None, 1e-3),
+        ("Timestamp (ns)", "t", None, 1e-9),
+        ("delay_s", "delay", None, 1.0),
+        ("RTT [ms]", "delay", None, 1e-3),
+        ("rtt_us", "delay", None, 1e-6),
+        ("latency ms", "delay", None, 1e-3),
+        ("lost", "lost", None, 1.0),
+        ("copies", "copies", None, 1.0),
+        ("rate_bps", "rate", None, 1.0),
+        ("throughput_kbps", "rate", None, 1e3),
+        ("Rate (Mbit/s)", "rate", None, 1e6),
+        ("download_mbps", "rate", TracedPath.BACK, 1e6),
+        ("upload_gbps", "rate", TracedPath.FORWARD, 1e9),
+        ("forward_delay_us", "delay", TracedPath.FORWARD, 1e-6),
+        ("back_lost", "lost", TracedPath.BACK, 1.0),
+        ("back_rate_mbps", "rate", TracedPath.BACK, 1e6),
+    ],
+)
+def test_names_that_are_known(name, quantity, path, scale):
+    column = meaning(name)
+    assert column is not None
+    assert (column.quantity, column.path, column.scale) == (quantity, path, scale)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "host", "rtt", "rtt_", "rtt_mbps", "rate_ms", "lost_ms", "forward_t_s", "x" * 99]
+)
+def test_names_that_are_not(name):
+    assert meaning(name) is None
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_delimiters(tmp_path, delimiter):
+    text = "t_s,rtt_ms\n0,1.5\n1,2.5\n".replace(",", delimiter)
+    assert read(tmp_path, text).delay_s.tolist() == [0.0015, 0.0025]
+
+
+def test_decimal_commas_quotes_and_spaces(tmp_path):
+    assert read(tmp_path, '"t_s";"rtt_ms"\n0;"1,5"\n1;2,5\n').delay_s.tolist() == [0.0015, 0.0025]
+    assert read(tmp_path, "t_s, rtt_ms\n0, 1.5\n1, 2.5\n").delay_s.tolist() == [0.0015, 0.0025]
+    assert read(tmp_path, "\ufefft_s,rtt_ms\r\n0,1.5\r\n1,2.5").delay_s.tolist() == [0.0015, 0.0025]
+
+
+@pytest.mark.parametrize("word", ["", "nan", "NaN", "NA", "null", "None", "-"])
+def test_words_for_the_unknown(tmp_path, word):
+    assert math.isnan(read(tmp_path, f"t_s,rtt_ms\n0,{word}\n1,2\n").delay_s[0])
+
+
+def test_comments_before_the_names(tmp_path):
+    assert read(tmp_path, "# by hand\nt_s,rtt_ms\n0,1\n").n == 1
+
+
+def test_times_count_from_the_first_row(tmp_path):
+    trace = read(tmp_path, "time_ns,rtt_ms\n1700000000000000000,1\n1700000000500000000,1\n")
+    assert trace.t_s.tolist() == pytest.approx([0.0, 0.5], abs=1e-6)
+
+
+def test_without_times_rows_are_evenly_spread(tmp_path):
+    assert read(tmp_path, "rtt_ms\n1\n2\n").t_s.tolist() == [0.0, 1.0]
+    assert read(tmp_path, "t_s,rtt_ms\n0,1\n9,2\n", interval_s=0.5).t_s.tolist() == [0.0, 0.5]
+
+
+def test_a_rate_alone_is_of_one_direction(tmp_path):
+    trace = read(tmp_path, "t_s,rate_mbps\n0,1.5\n1,2\n")
+    assert trace.rate_bps.tolist() == [1.5e6, 2e6] and trace.path is TracedPath.FORWARD
+
+
+def test_directions_come_out_apart(tmp_path):
+    text = "t_s,rtt_ms,forward_delay_ms,back_delay_ms,download_mbps\n0,3,1,2,9\n1,5,2,3,8\n"
+    both, forward, back = read_all(tmp_path, text)
+    assert [trace.path for trace in (both, forward, back)] == list(TracedPath)
+    assert both.delay_s.tolist() == [0.003, 0.005]
+    assert forward.delay_s.tolist() == [0.001, 0.002] and forward.clocks is ClockVerdict.UNKNOWN
+    assert back.delay_s.tolist() == [0.002, 0.003] and back.rate_bps.tolist() == [9e6, 8e6]
+
+
+def test_columns_are_what_one_says(tmp_path):
+    trace = read(tmp_path, "when,answer\n5,7\n6,8\n", columns={"when": "t_s", "answer": "delay_ms"})
+    assert trace.t_s.tolist() == [0.0, 1.0] and trace.delay_s.tolist() == [0.007, 0.008]
+
+
+def test_what_one_says_goes_before_what_a_name_says(tmp_path):
+    text = "t_s,rtt_ms,rtt_of_app\n0,1,2\n"
+    assert read(tmp_path, text, columns={"rtt_of_app": "rtt_ms"}).delay_s.tolist() == [0.002]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "line", "words"),
+    [
+        ("", {}, 1, "has no line of column names"),
+        ("t_s,rtt_ms", {}, 1, "has no line of column names"),
+        ("t_s,rtt_ms\n", {}, 1, "has no row below"),
+        ("a,b\n1,2\n", {}, 1, "none of the columns (a, b) is a delay, a loss or a rate"),
+        ("t_s,rtt\n1,2\n", {}, 1, "none of the columns"),
+        ("rtt_ms,delay_s\n1,2\n", {}, 1, "'rtt_ms' and 'delay_s' are both the delay"),
+        ("t_s,rtt_ms\n1,2\n", {"ttt": "t_s"}, 1, "has no column 'ttt'"),
+        ("t_s,rtt\n1,2\n", {"rtt": "delay"}, 1, "'delay' is no column of a trace with its unit"),
+        ("a,b\n1,2\n", {"a": "rtt_ms", "b": "delay_s"}, 1, "'a' and 'b' are both the delay"),
+        ("t_s,rtt_ms\n0,1\n1\n", {}, 3, "1 fields where there must be 2"),
+        ("t_s,rtt_ms\n0,1\n1,2,3\n", {}, 3, "3 fields where there must be 2"),
+        ("t_s,rtt_ms\n0,1\n\n2,2\n", {}, 3, "1 fields where there must be 2"),
+        ("t_s,rtt_ms\n0,1\n1,x\n", {}, 3, "field 2 is 'x'"),
+        ("t_s,rtt_ms\n0,1\n1,inf\n", {}, 3, "field 2 is 'inf'"),
+        ("t_s,rtt_ms\n0,1\n,2\n", {}, 3, "no time"),
+        ("# c\nt_s,rtt_ms\n5,1\n4,2\n", {}, 4, "t_s = -1.0"),
+        ("t_s,rtt_ms\n0,1\n2,1\n1,2\n", {}, 4, "must not be before the row above"),
+        ("t_s,rtt_ms\n0,1\n2,-1\n", {}, 3, "delay_s = -0.001: must not be negative"),
+        ("t_s,rtt_ms\n0,1\n2,1e300\n", {}, 3, "must be at most 1e+10 s"),
+        ("t_s,rtt_ms,lost\n0,1,0\n1,,2\n", {}, 3, "lost = 2"),
+        ("t_s,rtt_ms,lost\n0,1,0\n1,5,1\n", {}, 3, "must not be 1 for a packet that arrived"),
+        ("t_s,rate_mbps\n0,1\n1,-1\n", {}, 3, "rate_bps = -1000000.0"),
+        ('t_s,note,rtt_ms\n0,"a,b",1\n', {}, 2, "4 fields where there must be 3"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_line(tmp_path, text, columns, line, words):
+    with pytest.raises(TraceError) as caught:
+        read(tmp_path, text, columns=columns)
+    assert words in str(caught.value)
+    assert caught.value.line == line and caught.value.hint
+
+
+def test_too_many_columns_are_refused(tmp_path):
+    with pytest.raises(TraceError, match="has 2000 columns"):
+        read(tmp_path, ",".join(["a"] * 2000) + "\n1\n")
+
+
+@given(rows=st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6) | st.none()), min_size=1, max_size=20))
+def test_seconds_come_out_as_they_are_written(tmp_path_factory, rows):
+    times = sorted(time for time, _ in rows)
+    lines = [
+        f"{time!r},{'' if delay is None else repr(delay)}" for time, (_, delay) in zip(times, rows, strict=True)
+    ]
+    trace = read(tmp_path_factory.mktemp("csv"), "\n".join(["t_s,delay_s", *lines]))
+    assert trace.t_s.tolist() == [time - times[0] for time in times]
+    assert [None if math.isnan(value) else value for value in trace.delay_s] == [delay for _, delay in rows]

@@ -1,0 +1,484 @@
+"""Captures as traces: round trips from TCP timestamps and pings, rates on the air, and what is no trace."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import capture_files as files
+import numpy as np
+import pytest
+from capture_files import BEGAN_NS, FIN, RADIOTAP, SYN, Packet, echo, ethernet, frame_80211, pcap, pcapng, radiotap
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlab.errors import TraceError
+from netlab.traces.importers.catalogue import import_trace
+from netlab.traces.importers.importer import ImportOptions
+from netlab.traces.trace import UNKNOWN, ClockVerdict, Trace, TracedPath
+
+HERE, THERE = ("192.0.2.1", 40_000), ("192.0.2.2", 80)
+MS = 1_000_000
+WORD = 1 << 32
+
+
+def imported(tmp_path: Path, packets: list[Packet], kind: str = "", **how: int) -> Trace:
+    path = tmp_path / "measured.pcap"
+    path.write_bytes(pcap(sorted(packets), **how))  # type: ignore[arg-type]
+    (trace,) = import_trace(path, options=ImportOptions(kind=kind))
+    return trace
+
+
+def refused(tmp_path: Path, packets: list[Packet], kind: str = "", **how: int) -> TraceError:
+    with pytest.raises(TraceError) as caught:
+        imported(tmp_path, packets, kind, **how)
+    return caught.value
+
+
+class Connection:
+    """A TCP connection as a capture beside its first end sees it: what leaves, and what comes back.
+
+    Args:
+        seq: Of the first byte of data.
+        tsval: Of the first end's clock, in ms, at the beginning.
+    """
+
+    def __init__(self, seq: int = 1000, tsval: int = 500, port: int = HERE[1]) -> None:
+        self.packets: list[Packet] = []
+        self.seq, self.tsval = seq, tsval
+        self.here = HERE[0], port
+
+    def data(self, at_ms: float, seq: int, *, size: int = 100, flags: int = 0, tsval: int | None = None) -> None:
+        stamp = self.tsval + int(at_ms) if tsval is None else tsval
+        segment = files.tcp(
+            self.here, THERE, seq=self.seq + seq, ack=1, flags=files.ACK | flags, data=size, stamps=(stamp, 1)
+        )
+        self.packets.append((BEGAN_NS + int(at_ms * MS), ethernet(segment)))
+
+    def ack(self, at_ms: float, ack: int, echo_ms: float, *, size: int = 0, seq: int = 1) -> None:
+        stamps = 9_000 + int(at_ms), self.tsval + int(echo_ms)
+        segment = files.tcp(THERE, self.here, seq=seq, ack=self.seq + ack, data=size, stamps=stamps)
+        self.packets.append((BEGAN_NS + int(at_ms * MS), ethernet(segment)))
+
+
+def delays_ms(trace: Trace) -> list[float]:
+    return [round(float(delay_s) * 1e3, 6) for delay_s in trace.delay_s]
+
+
+def test_data_and_its_echo_are_a_round_trip(tmp_path: Path) -> None:
+    connection = Connection()
+    for n, delay_ms in enumerate((20.0, 35.5, 10.25)):
+        connection.data(100 * n, 100 * n)
+        connection.ack(100 * n + delay_ms, 100 * n + 100, 100 * n)
+    trace = imported(tmp_path, connection.packets)
+    assert delays_ms(trace) == [20.0, 35.5, 10.25]
+    assert np.allclose(trace.t_s, [0.0, 0.1, 0.2])
+    assert (trace.path, trace.clocks) == (TracedPath.ROUND_TRIP, ClockVerdict.ONE_CLOCK)
+    assert (trace.has_losses, trace.has_rates) == (False, False)
+    assert "TCP 192.0.2.1:40000 to 192.0.2.2:80 and back, timed by its data; 0 retransmissions" in trace.source
+    assert len(trace.source_sha256) == 64
+
+
+def test_a_retransmission_is_no_delay(tmp_path: Path) -> None:
+    """Karn's rule: of what is sent again no echo is a round trip, by whichever of the two it was caused."""
+    connection = Connection()
+    connection.data(0, 0)
+    connection.ack(20, 100, 0)
+    connection.data(100, 100)  # lost behind the capture
+    connection.data(400, 100)  # sent again 300 ms later
+    connection.ack(420, 200, 400)
+    connection.data(500, 200)
+    connection.ack(520, 300, 500)
+    trace = imported(tmp_path, connection.packets)
+    assert delays_ms(trace) == [20.0, 20.0]
+    assert "1 retransmissions" in trace.source
+
+
+def test_what_is_sent_again_while_its_echo_is_awaited_is_no_delay(tmp_path: Path) -> None:
+    connection = Connection()
+    connection.data(0, 0)
+    connection.data(5, 100)
+    connection.data(300, 0)
+    connection.ack(330, 200, 0)  # of the first, whose own acknowledgement was lost
+    connection.data(400, 200)
+    connection.ack(420, 300, 400)
+    assert delays_ms(imported(tmp_path, connection.packets)) == [20.0]
+
+
+def test_a_late_echo_of_what_was_sent_again_is_no_delay(tmp_path: Path) -> None:
+    connection = Connection()
+    connection.data(0, 0, tsval=500)
+    connection.data(0.2, 100, tsval=500)  # of the same tick
+    connection.data(0.4, 0, size=50, tsval=500)  # and a part again, in the same tick still
+    connection.ack(30, 200, 0)
+    connection.data(100, 200)
+    connection.ack(120, 300, 100)
+    assert delays_ms(imported(tmp_path, connection.packets)) == [20.0]
+
+
+def test_duplicate_acknowledgements_count_once(tmp_path: Path) -> None:
+    connection = Connection()
+    connection.data(0, 0)
+    connection.data(1, 100)
+    connection.ack(20, 100, 0)
+    for at_ms in (21, 22, 200):
+        connection.ack(at_ms, 100, 0)
+    assert delays_ms(imported(tmp_path, connection.packets)) == [20.0]
+
+
+def test_an_echo_that_does_not_reach_the_data_is_none_of_it(tmp_path: Path) -> None:
+    """Of one tick: the echo of the first may be caused by a segment before it."""
+    connection = Connection()
+    connection.data(0, 0)
+    connection.ack(5, 50, 0)
+    connection.ack(30, 100, 0)
+    assert delays_ms(imported(tmp_path, connection.packets)) == [30.0]
+
+
+def test_delayed_acknowledgement_of_two_is_timed_from_the_first(tmp_path: Path) -> None:
+    connection = Connection()
+    connection.data(0, 0)
+    connection.data(10, 100)
+    connection.ack(30, 200, 0)  # RFC 7323: the earlier of the two is echoed
+    assert delays_ms(imported(tmp_path, connection.packets)) == [30.0]
+
+
+def test_sequence_numbers_and_clocks_wrap(tmp_path: Path) -> None:
+    connection = Connection(seq=WORD - 250, tsval=WORD - 150)
+    for n in range(6):
+        connection.data(100 * n, 100 * n)
+        connection.ack(100 * n + 20 + n, 100 * n + 100, 100 * n)
+    assert delays_ms(imported(tmp_path, connection.packets)) == [20.0, 21.0, 22.0, 23.0, 24.0, 25.0]
+
+
+def test_a_retransmission_across_the_wrap_is_seen(tmp_path: Path) -> None:
+    connection = Connection(seq=WORD - 50, tsval=WORD - 50)
+    connection.data(0, 0)
+    connection.ack(20, 100, 0)
+    connection.data(100, 100)
+    connection.data(150, 0)  # from before the wrap
+    connection.ack(155, 100, 150)
+    connection.ack(125, 200, 100)
+    trace = imported(tmp_path, connection.packets)
+    assert (delays_ms(trace), "1 retransmissions" in trace.source) == ([20.0, 25.0], True)
+
+
+def test_keep_alives_are_no_delay(tmp_path: Path) -> None:
+    connection = Connection()
+    connection.data(0, 0)
+    connection.ack(20, 100, 0)
+    connection.data(1000, 99, size=1)
+    connection.ack(1500, 100, 1000)
+    assert delays_ms(imported(tmp_path, connection.packets)) == [20.0]
+
+
+def test_handshake_and_farewell_are_timed(tmp_path: Path) -> None:
+    connection = Connection()
+    opening = files.tcp(HERE, THERE, seq=999, flags=SYN, stamps=(500, 0))
+    connection.packets.append((BEGAN_NS, ethernet(opening)))
+    answer = files.tcp(THERE, HERE, seq=0, ack=1000, flags=SYN | files.ACK, stamps=(9_000, 500))
+    connection.packets.append((BEGAN_NS + 40 * MS, ethernet(answer)))
+    connection.data(100, 0, size=0, flags=FIN)
+    connection.ack(130, 1, 100)
+    assert delays_ms(imported(tmp_path, connection.packets)) == [40.0, 30.0]
+
+
+def test_a_port_used_again_begins_anew(tmp_path: Path) -> None:
+    packets: list[Packet] = []
+    for begun_ms, seq in ((0, 2_000_000), (1000, 1000)):  # the second below the first: no retransmission
+        connection = Connection(seq=seq + 1, tsval=500)
+        opening = files.tcp(HERE, THERE, seq=seq, flags=SYN, stamps=(500 + begun_ms, 0))
+        packets.append((BEGAN_NS + begun_ms * MS, ethernet(opening)))
+        connection.data(begun_ms + 100, 0)
+        connection.ack(begun_ms + 120, 100, begun_ms + 100)
+        packets += connection.packets
+    trace = imported(tmp_path, packets)
+    assert (delays_ms(trace), "0 retransmissions" in trace.source) == ([20.0, 20.0], True)
+
+
+def test_packets_captured_twice_are_one(tmp_path: Path) -> None:
+    connection = Connection()
+    for n in range(3):
+        connection.data(100 * n, 200 * n)
+        connection.data(100 * n, 200 * n + 100)
+        connection.ack(100 * n + 20, 200 * n + 200, 100 * n)
+    twice = [(time_ns + copy * 10_000, data) for time_ns, data in connection.packets for copy in (0, 1)]
+    trace = imported(tmp_path, twice)
+    assert (delays_ms(trace), "0 retransmissions" in trace.source) == ([20.0, 20.0, 20.0], True)
+
+
+def test_the_far_side_of_a_connection_is_taken(tmp_path: Path) -> None:
+    """Both ends send; the capture is beside the first, so the other's data are answered in no time."""
+    connection = Connection()
+    for n in range(5):
+        connection.data(100 * n, 100 * n)
+        connection.ack(100 * n + 30, 100 * n + 100, 100 * n, size=50, seq=1 + 50 * n)
+        stamps = 500 + 100 * n + 31, 9_000 + 100 * n + 30
+        answer = files.tcp(HERE, THERE, seq=1000 + 100 * n + 100, ack=1 + 50 * n + 50, stamps=stamps)
+        connection.packets.append((BEGAN_NS + (100 * n + 30) * MS + 1000, ethernet(answer)))
+    trace = imported(tmp_path, connection.packets)
+    assert delays_ms(trace) == [30.0] * 5
+    assert "192.0.2.1:40000 to 192.0.2.2:80" in trace.source
+
+
+def test_a_download_is_timed_by_its_acknowledgements(tmp_path: Path) -> None:
+    """The first end only acknowledges; the other's data echo that 25 ms later. A pause is no delay."""
+    packets: list[Packet] = []
+
+    def downloaded(at_ms: float, n: int, echo_ms: float) -> None:
+        stamps = 9_000 + int(at_ms), 500 + int(echo_ms)
+        segment = files.tcp(THERE, HERE, seq=1 + 100 * n, ack=1000, data=100, stamps=stamps)
+        packets.append((BEGAN_NS + int(at_ms * MS), ethernet(segment)))
+        answer = files.tcp(HERE, THERE, seq=1000, ack=101 + 100 * n, stamps=(500 + int(at_ms), 9_000 + int(at_ms)))
+        packets.append((BEGAN_NS + int(at_ms * MS) + 20_000, ethernet(answer)))
+
+    for n in range(50):
+        downloaded(5 * n + 100, n, 5 * n + 75)
+    downloaded(3000, 50, 325)  # the echo of an acknowledgement, after a pause
+    trace = imported(tmp_path, packets)
+    assert "timed by its acknowledgements" in trace.source
+    assert trace.n == 45  # all but those whose echo came before the first acknowledgement, and the pause's
+    assert np.allclose(trace.delay_s, 0.02498, atol=1e-9)
+
+
+def test_the_connection_with_most_round_trips_is_taken(tmp_path: Path) -> None:
+    packets: list[Packet] = []
+    for port, n_samples, delay_ms in ((1, 2, 10), (2, 5, 20), (3, 1, 30)):
+        connection = Connection(port=port)
+        for n in range(n_samples):
+            connection.data(100 * n, 100 * n)
+            connection.ack(100 * n + delay_ms, 100 * n + 100, 100 * n)
+        packets += connection.packets
+    trace = imported(tmp_path, packets)
+    assert delays_ms(trace) == [20.0] * 5
+    assert "192.0.2.1:2 to 192.0.2.2:80" in trace.source
+    assert "2 other connections left out" in trace.source
+
+
+def test_no_more_connections_are_followed_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("netlab.traces.importers.tcp_round_trips.MAX_FLOWS", 2)
+    packets: list[Packet] = []
+    for port in range(1, 5):
+        connection = Connection(port=port)
+        connection.data(port, 0)
+        connection.ack(port + 20, 100, port)
+        packets += connection.packets
+    source = imported(tmp_path, packets).source
+    assert "1 other connection left out; 4 segments of yet others" in source
+
+
+def test_tcp_without_timestamps_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    packets = [(BEGAN_NS + n * MS, ethernet(files.tcp(HERE, THERE, seq=n, data=1))) for n in range(3)]
+    error = refused(tmp_path, packets)
+    assert "3 of its 3 TCP segments have no timestamps option" in str(error)
+    assert "sysctl net.ipv4.tcp_timestamps=1" in error.hint
+    assert "ping" in error.hint
+
+
+def test_one_direction_alone_is_refused(tmp_path: Path) -> None:
+    connection = Connection()
+    connection.data(0, 0)
+    error = refused(tmp_path, connection.packets)
+    assert "no TCP timestamp in it is echoed" in str(error)
+    assert "both directions" in error.hint
+
+
+def ping(
+    answers: dict[int, list[float]], n: int, *, first: int = 1, source: str = "192.0.2.1", ident: int = 7
+) -> list[Packet]:
+    """Return n requests 100 ms apart, each answered after so many ms; 20 where left out."""
+    destination = "2001:db8::2" if ":" in source else "192.0.2.2"
+    packets = []
+    for row in range(n):
+        sent_ns = BEGAN_NS + row * 100 * MS
+        packets.append((sent_ns, ethernet(echo(source, destination, first + row, request=True, ident=ident))))
+        for delay_ms in answers.get(row, [20.0]):
+            reply = ethernet(echo(destination, source, first + row, request=False, ident=ident))
+            packets.append((sent_ns + int(delay_ms * MS), reply))
+    return packets
+
+
+@pytest.mark.parametrize("source", ["192.0.2.1", "2001:db8::1"])
+def test_ping(tmp_path: Path, source: str) -> None:
+    trace = imported(tmp_path, ping({1: [], 3: [25.0, 30.0, 40.0], 4: [150.0]}, 8, source=source))
+    assert np.array_equal(trace.lost, [0, 1, 0, 0, 0, 0, 0, 0])
+    assert np.array_equal(trace.copies, [1, 0, 1, 3, 1, 1, 1, 1])
+    assert np.allclose(trace.delay_s, [0.02, np.nan, 0.02, 0.025, 0.15, 0.02, 0.02, 0.02], equal_nan=True)
+    assert np.allclose(trace.t_s, np.arange(8) * 0.1)
+    assert f"echo requests of {source} to" in trace.source
+
+
+def test_requests_on_their_way_at_the_end_are_not_lost(tmp_path: Path) -> None:
+    trace = imported(tmp_path, ping({5: [], 7: []}, 8))
+    assert np.array_equal(trace.lost, [0, 0, 0, 0, 0, 1, 0, UNKNOWN])
+    assert np.array_equal(trace.copies, [1, 1, 1, 1, 1, 0, 1, UNKNOWN])
+
+
+def test_ping_sequence_wraps(tmp_path: Path) -> None:
+    packets = ping({3: []}, 10, first=65_533)
+    trace = imported(tmp_path, packets)
+    assert np.array_equal(trace.lost, [0, 0, 0, 1, 0, 0, 0, 0, 0, 0])
+    again = [(time_ns + 6_553_600 * MS, data) for time_ns, data in ping({0: [33.0]}, 3, first=65_533)]
+    trace = imported(tmp_path, packets + again)  # the same numbers once around the circle: requests of their own
+    assert trace.n == 13
+    assert np.allclose(trace.delay_s[10:], [0.033, 0.02, 0.02])
+
+
+def test_requests_captured_twice_are_one(tmp_path: Path) -> None:
+    packets = ping({2: []}, 4)
+    trace = imported(tmp_path, packets + [(time_ns + 1000, data) for time_ns, data in packets if data[34] == 8])
+    assert (trace.n, trace.loss_ratio) == (4, 0.25)
+
+
+def test_the_pair_that_asks_most_is_taken_however_often_ping_was_started(tmp_path: Path) -> None:
+    mine = [(time_ns + 2000 * MS * n, data) for n in (0, 1) for time_ns, data in ping({}, 6, ident=n)]
+    trace = imported(tmp_path, mine + ping({}, 8, source="198.51.100.7"))
+    assert trace.n == 12
+    assert "192.0.2.1 to 192.0.2.2" in trace.source
+    assert "1 other pair left out" in trace.source
+
+
+def test_replies_to_nobody_are_no_trace(tmp_path: Path) -> None:
+    replies = [(BEGAN_NS, ethernet(echo("192.0.2.2", "192.0.2.1", 1, request=False)))]
+    assert "nothing to make a trace of" in str(refused(tmp_path, replies))
+
+
+def test_of_two_kinds_that_with_most_samples_or_the_one_asked_for(tmp_path: Path) -> None:
+    connection = Connection()
+    connection.data(0, 0)
+    connection.ack(30, 100, 0)
+    packets = connection.packets + ping({}, 3)
+    assert delays_ms(imported(tmp_path, packets)) == [20.0, 20.0, 20.0]
+    assert delays_ms(imported(tmp_path, packets, kind="tcp")) == [30.0]
+    assert delays_ms(imported(tmp_path, packets, kind="icmp")) == [20.0, 20.0, 20.0]
+    assert "holds no 802.11 frame" in str(refused(tmp_path, packets, kind="wifi"))
+    assert "a capture holds tcp, icmp, wifi" in str(refused(tmp_path, packets, kind="udp"))
+    assert "holds no ICMP echo request" in str(refused(tmp_path, connection.packets, kind="icmp"))
+    assert "holds no TCP segment" in str(refused(tmp_path, ping({}, 3), kind="tcp"))
+
+
+def test_wifi_frames_are_rates(tmp_path: Path) -> None:
+    packets = [(BEGAN_NS + n * MS, radiotap(frame_80211(1, n, kind=0), rate=2)) for n in range(20)]  # beacons
+    rates = [108, 96, 72, 108]
+    for n, rate in enumerate(rates):
+        frame = frame_80211(2, n, retry=n == 2)
+        packets.append((BEGAN_NS + (50 + n) * MS, radiotap(frame, rate=rate, signal_dbm=-60 - n)))
+    trace = imported(tmp_path, packets, link_type=RADIOTAP)
+    assert np.array_equal(trace.rate_bps, [54e6, 48e6, 36e6, 54e6])
+    assert np.allclose(trace.t_s, [0.0, 0.001, 0.002, 0.003])
+    assert (trace.path, trace.has_delays, trace.has_losses) == (TracedPath.FORWARD, False, False)
+    assert "data frames of 02:00:00:00:00:02 on the air: 25.0% retries, signal -61.5 dBm" in trace.source
+    assert "1 other transmitter left out" in trace.source
+
+
+def test_wifi_without_data_frames_takes_the_others(tmp_path: Path) -> None:
+    packets = [(BEGAN_NS + n * MS, radiotap(frame_80211(1, n, kind=0), rate=2)) for n in range(5)]
+    trace = imported(tmp_path, packets, link_type=RADIOTAP)
+    assert np.array_equal(trace.rate_bps, [1e6] * 5)
+
+
+def test_wifi_without_radiotap_says_no_rate(tmp_path: Path) -> None:
+    error = refused(tmp_path, [(BEGAN_NS, frame_80211(2, 1))], link_type=files.WIFI)
+    assert "none of the data frames of 02:00:00:00:00:02 says its rate" in str(error)
+    assert "monitor mode" in error.hint
+
+
+def test_times_that_go_back_are_put_in_order(tmp_path: Path) -> None:
+    packets = ping({}, 3)
+    path = tmp_path / "unordered.pcap"
+    path.write_bytes(pcap(packets[2:] + packets[:2]))
+    (trace,) = import_trace(path)
+    assert np.allclose(trace.t_s, [0.0, 0.1, 0.2])
+
+
+def test_pcapng_gzip_and_a_cut_end(tmp_path: Path) -> None:
+    packets = ping({}, 4)
+    path = tmp_path / "cut.pcapng.gz"
+    path.write_bytes(gzip.compress(pcapng(packets, resolution=9)[:-10]))
+    (trace,) = import_trace(path)
+    assert (trace.n, "it ends within a packet; the 7 before it are kept" in trace.source) == (4, True)
+    assert np.array_equal(trace.lost, [0, 0, 0, UNKNOWN])
+
+
+def test_gzip_cut_anywhere_keeps_what_is_whole(tmp_path: Path) -> None:
+    packed = gzip.compress(pcap(ping({}, 40)), mtime=0)
+    path = tmp_path / "cut.pcap.gz"
+    kept = []
+    for size in range(len(packed) * 3 // 4, len(packed)):
+        path.write_bytes(packed[:size])
+        (trace,) = import_trace(path)
+        assert "; it ends within a packet" in trace.source or "; its gzip is cut short" in trace.source
+        kept.append(trace.n)
+    assert kept == sorted(kept)
+    assert (kept[0] > 10, kept[-1]) == (True, 40)
+
+
+def test_damaged_gzip_and_two_members_of_it(tmp_path: Path) -> None:
+    content = pcap(ping({}, 40))
+    path = tmp_path / "some.pcap.gz"
+    path.write_bytes(gzip.compress(content[:500]) + gzip.compress(content[500:]))
+    (trace,) = import_trace(path)
+    assert (trace.n, trace.source.count(";")) == (40, 0)
+    packed = bytearray(gzip.compress(pcap(ping({}, 4000))))
+    packed[-8] ^= 1  # of its check sum
+    path.write_bytes(packed)
+    (trace,) = import_trace(path)
+    assert 3000 < trace.n < 4000  # but for the last piece, which does not agree with its sum
+    assert "; it ends within a packet" in trace.source or "; its gzip is cut short" in trace.source
+
+
+@pytest.mark.parametrize("write", [pcap, pcapng])
+def test_a_capture_of_nothing_is_refused(tmp_path: Path, write: object) -> None:
+    path = tmp_path / "none.pcap"
+    path.write_bytes(write([]))  # type: ignore[operator]
+    with pytest.raises(TraceError, match=r"none\.pcap: holds no whole packet") as caught:
+        import_trace(path)
+    assert caught.value.hint
+
+
+def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("netlab.traces.importers.pcap._PROGRESS_EVERY", 4)
+    path = tmp_path / "long.pcap"
+    path.write_bytes(pcap(ping({}, 5)))
+    told: list[str] = []
+    import_trace(path, options=ImportOptions(progress=told.append))
+    assert told == ["4 packets", "8 packets"]
+
+
+HEADS = st.sampled_from([
+    pcap([]), pcapng([]), pcap([], order=">"), pcap([], link_type=RADIOTAP), pcap(ping({}, 2)),
+])  # fmt: skip
+
+
+@given(HEADS, st.binary(max_size=400))
+def test_hostile_bytes_give_a_trace_or_a_trace_error(
+    tmp_path_factory: pytest.TempPathFactory, head: bytes, junk: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "fuzzed.pcap"
+    path.write_bytes(head + junk)
+    try:
+        traces = import_trace(path, "pcap")
+    except TraceError:
+        return
+    assert len(traces) == 1
+
+
+@given(st.data())
+def test_a_spoilt_capture_gives_a_trace_or_a_trace_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    whole = bytearray(data.draw(st.sampled_from([pcap(ping({}, 3)), pcapng(ping({}, 3)), WIFI])))
+    for _ in range(data.draw(st.integers(1, 8))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.getbasetemp() / "spoilt.pcap"
+    path.write_bytes(bytes(whole))
+    try:
+        traces = import_trace(path, "pcap")
+    except TraceError:
+        return
+    assert len(traces) == 1
+
+
+WIFI = pcap(
+    [(BEGAN_NS + n * MS, radiotap(frame_80211(2, n), mcs=b"\x07\x04\x07")) for n in range(5)], link_type=RADIOTAP
+)

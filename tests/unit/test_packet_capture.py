@@ -1,0 +1,385 @@
+"""Capture files: their formats, what is left of a damaged one, and what is known of each packet."""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+import sys
+
+import capture_files as files
+import pytest
+from capture_files import BEGAN_NS, SECOND, echo, ethernet, frame_80211, pcap, pcapng, radiotap, tcp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlab.errors import SpecError, TraceError
+from netlab.traces.capture_filter import PRESETS, filter_program
+from netlab.traces.captured_packet import CapturedPacket
+from netlab.traces.importers.packet_headers import (
+    Echo,
+    TcpSegment,
+    address_text,
+    decode_packet,
+    endpoint_text,
+    headers_bytes,
+)
+from netlab.traces.importers.radiotap import WirelessFrame
+from netlab.traces.link_type import LinkType
+from netlab.traces.packet_capture import PacketFile, PacketWriter, is_capture
+
+HERE, THERE = ("192.0.2.1", 40_000), ("192.0.2.2", 80)
+HERE6, THERE6 = ("2001:db8::1", 40_000), ("2001:db8::2", 80)
+PACKETS = [
+    (BEGAN_NS + 123_456_789, ethernet(echo("192.0.2.1", "192.0.2.2", 1, request=True))),
+    (BEGAN_NS + SECOND, ethernet(echo("192.0.2.2", "192.0.2.1", 1, request=False))),
+    (BEGAN_NS + 2 * SECOND + 7, ethernet(tcp(HERE, THERE, seq=1, data=3))),
+]
+WHOLE = [(time_ns, data, len(data)) for time_ns, data in PACKETS]
+
+
+def read(content: bytes) -> tuple[list[CapturedPacket], str]:
+    file = PacketFile(io.BytesIO(content), "some.pcap")
+    return list(file), file.damage
+
+
+def plain(packets: list[CapturedPacket]) -> list[tuple[int | None, bytes, int]]:
+    return [(packet.time_ns, packet.data, packet.wire_bytes) for packet in packets]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_nanosecond_pcap(order: str) -> None:
+    packets, damage = read(pcap(PACKETS, order=order))
+    assert (plain(packets), damage) == (WHOLE, "")
+    assert {packet.link_type for packet in packets} == {LinkType.ETHERNET}
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_microsecond_pcap(order: str) -> None:
+    packets, damage = read(pcap(PACKETS, order=order, nano=False))
+    assert [packet.time_ns for packet in packets] == [time_ns // 1000 * 1000 for time_ns, _ in PACKETS]
+    assert damage == ""
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("resolution", [None, 6, 9])
+def test_pcapng(order: str, resolution: int | None) -> None:
+    packets, damage = read(pcapng(PACKETS, order=order, resolution=resolution, link_type=files.RAW))
+    unit = 10 ** (9 - (resolution or 6))
+    assert [packet.time_ns for packet in packets] == [time_ns // unit * unit for time_ns, _ in PACKETS]
+    assert [packet.data for packet in packets] == [data for _, data in PACKETS]
+    assert ({packet.link_type for packet in packets}, damage) == ({LinkType.RAW}, "")
+
+
+def test_a_pcapng_packet_without_a_time_has_none() -> None:
+    simple = struct.pack("<III", 3, 12 + 4 + 8, 8) + bytes(8) + struct.pack("<I", 12 + 4 + 8)
+    described = bytearray(pcapng([]))
+    described[-8:-4] = struct.pack("<I", 1 << 16)  # a snap length: 0 would be no bytes of a simple packet
+    packets, damage = read(bytes(described) + simple)
+    assert (plain(packets), damage) == ([(None, bytes(8), 8)], "")
+    assert decode_packet(packets[0]) is None
+
+
+@pytest.mark.parametrize("write", [pcap, pcapng])
+def test_no_packets(write: object) -> None:
+    assert read(write([])) == ([], "")  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("write", [pcap, pcapng], ids=["pcap", "pcapng"])
+def test_cut_at_every_byte_keeps_what_is_whole_and_says_so(write: object) -> None:
+    content = write(PACKETS)  # type: ignore[operator]
+    begins = len(write([]))  # type: ignore[operator]
+    ends = [len(write(PACKETS[:n])) for n in range(len(PACKETS) + 1)]  # type: ignore[operator]
+    for size in range(len(content) + 1):
+        if size < begins:
+            if size == 28 and write is pcapng:  # the section's own header is whole: a capture of nothing
+                assert read(content[:size]) == ([], "")
+            elif size > 28:  # within the description of the interface
+                assert read(content[:size]) == ([], "it ends within a packet; the 0 before it are kept")
+            else:
+                with pytest.raises(
+                    TraceError, match=r"some\.pcap: (is no packet capture|the capture ends|is a capt)"
+                ):
+                    read(content[:size])
+            continue
+        packets, damage = read(content[:size])
+        n = sum(end <= size for end in ends[1:])
+        assert len(packets) == n, size
+        assert bool(damage) == (size not in ends), (size, damage)
+        if damage:
+            assert f"the {n} before it" in damage
+
+
+def test_a_packet_of_four_gigabytes_is_not_believed() -> None:
+    header = struct.pack("<IIII", 1_700_000_000, 0, 2**32 - 1, 2**32 - 1)
+    packets, damage = read(pcap(PACKETS[:1]) + header + bytes(1000))
+    assert plain(packets) == WHOLE[:1]
+    assert "packet 2 is said to have 4,294,967,295 bytes" in damage
+
+
+def test_a_block_of_four_gigabytes_is_not_believed() -> None:
+    packets, damage = read(pcapng(PACKETS[:2]) + struct.pack("<II", 6, 2**32 - 4) + bytes(1000))
+    assert len(packets) == 2
+    assert "ends within a packet" in damage
+
+
+def test_too_many_interfaces_are_refused() -> None:
+    interface = struct.pack("<IIHHII", 1, 20, 1, 0, 0, 20)
+    with pytest.raises(TraceError, match="more than 4096 interfaces"):
+        read(pcapng([]) + interface * 5000 + pcapng(PACKETS)[len(pcapng([])) :])
+
+
+@pytest.mark.parametrize("content", [b"", b"\xd4", b"not a capture", b"\x1f\x8b\x08\x00", bytes(100)])
+def test_what_is_no_capture_is_said_to_be_none(content: bytes) -> None:
+    assert not is_capture(content)
+    with pytest.raises(TraceError, match="no packet capture"):
+        read(content)
+
+
+def test_without_scapy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import netlab.traces.packet_capture as door
+
+    door._scapy_readers.cache_clear()
+    monkeypatch.setitem(sys.modules, "scapy.utils", None)
+    with pytest.raises(TraceError, match="needs scapy") as caught:
+        read(pcap(PACKETS))
+    assert caught.value.hint == "pip install 'netlab-rl[capture]'"
+    monkeypatch.undo()
+    assert read(pcap(PACKETS))[1] == ""
+
+
+def test_the_writer_is_read_back() -> None:
+    out = io.BytesIO()
+    writer = PacketWriter(out, LinkType.ETHERNET, 64)
+    for time_ns, data in PACKETS:
+        writer.write(CapturedPacket(time_ns, LinkType.ETHERNET, data[:30], len(data)))
+    writer.flush()
+    assert out.getvalue()[:4] == pcap([])[:4]
+    packets, damage = read(out.getvalue())
+    assert (plain(packets), damage) == ([(time_ns, data[:30], wire) for time_ns, data, wire in WHOLE], "")
+
+
+@given(
+    st.binary(max_size=300), st.sampled_from([pcap([]), pcapng([]), pcap([], order=">"), pcapng([], order=">")])
+)
+def test_hostile_bytes_give_packets_or_a_trace_error(junk: bytes, head: bytes) -> None:
+    for content in (junk, head + junk):
+        try:
+            packets, _ = read(content)
+        except TraceError:
+            continue
+        for packet in packets:
+            decode_packet(packet)
+
+
+LINKS = [
+    (files.ETHERNET, ethernet),
+    (files.ETHERNET, lambda packet: ethernet(packet, tags=(5,))),
+    (files.ETHERNET, lambda packet: ethernet(packet, tags=(5, 6))),
+    (files.RAW, bytes),
+    (files.NULL, lambda packet: bytes(4) + packet),
+    (files.SLL, files.sll),
+    (files.SLL2, files.sll2),
+]
+
+
+@pytest.mark.parametrize(("link_type", "wrapped"), LINKS)
+@pytest.mark.parametrize(("here", "there"), [(HERE, THERE), (HERE6, THERE6)], ids=["IPv4", "IPv6"])
+def test_a_segment_is_read_in_every_link_layer(
+    link_type: int, wrapped: object, here: tuple[str, int], there: tuple[str, int]
+) -> None:
+    packet = tcp(here, there, seq=2**32 - 1, ack=5, flags=ACK_PSH, data=100, stamps=(2**32 - 2, 9))
+    data = wrapped(packet)  # type: ignore[operator]
+    found = decode_packet(CapturedPacket(77, link_type, data, len(data)))
+    assert isinstance(found, TcpSegment)
+    assert found[3:] == (2**32 - 1, 5, ACK_PSH, 100, 2**32 - 2, 9)
+    shown = "[2001:db8::1]:40000" if ":" in here[0] else "192.0.2.1:40000"
+    assert (found.time_ns, endpoint_text(found.source)) == (77, shown)
+    assert headers_bytes(CapturedPacket(77, link_type, data, len(data))) == len(data) - 100
+
+
+ACK_PSH = files.ACK | files.PSH
+
+
+@pytest.mark.parametrize(
+    ("options", "stamps"),
+    [
+        (b"\x02\x04\x05\xb4\x04\x02\x08\x0a\x00\x00\x00\x05\x00\x00\x00\x06\x01\x03\x03\x07", (5, 6)),
+        (b"\x08\x0a\x00\x00\x00\x05\x00\x00\x00\x06\x00\x00", (5, 6)),
+        (b"\x02\x04\x05\xb4", (None, None)),
+        (b"\x00\x0a\x08\x0a\x00\x00\x00\x05\x00\x00\x00\x06", (None, None)),  # after the end of options
+        (b"\x05\x00\x08\x0a\x00\x00\x00\x05\x00\x00\x00\x06", (None, None)),  # an option of no bytes
+        (b"\x08\x09\x00\x00\x00\x05\x00\x00\x00\x06\x00\x00", (None, None)),  # one byte short
+    ],
+)
+def test_timestamps_among_other_options(options: bytes, stamps: tuple[int | None, int | None]) -> None:
+    data = ethernet(tcp(HERE, THERE, seq=1, options=options))
+    found = decode_packet(CapturedPacket(0, files.ETHERNET, data, len(data)))
+    assert isinstance(found, TcpSegment)
+    assert (found.tsval, found.tsecr) == stamps
+
+
+def test_payload_is_counted_though_it_was_not_captured() -> None:
+    data = ethernet(tcp(HERE, THERE, seq=1, data=1000, stamps=(1, 2)))
+    found = decode_packet(CapturedPacket(0, files.ETHERNET, data[:66], len(data)))
+    assert isinstance(found, TcpSegment)
+    assert found.payload_bytes == 1000
+    unfilled = bytearray(data[:66])
+    unfilled[16:18] = bytes(2)  # the card was to fill in the length
+    found = decode_packet(CapturedPacket(0, files.ETHERNET, bytes(unfilled), len(data)))
+    assert isinstance(found, TcpSegment)
+    assert found.payload_bytes == 1000
+
+
+@pytest.mark.parametrize(("here", "there"), [("192.0.2.1", "192.0.2.2"), ("2001:db8::1", "2001:db8::2")])
+@pytest.mark.parametrize("request_", [True, False])
+def test_echo(here: str, there: str, request_: bool) -> None:
+    data = ethernet(echo(here, there, 65_535, request=request_, ident=9))
+    found = decode_packet(CapturedPacket(5, files.ETHERNET, data, len(data)))
+    assert isinstance(found, Echo)
+    assert (found.request, found.ident, found.sequence, address_text(found.source)) == (request_, 9, 65_535, here)
+    assert headers_bytes(CapturedPacket(5, files.ETHERNET, data, len(data))) == len(data) - 56
+
+
+def test_fragments_and_other_protocols_are_nothing() -> None:
+    fragment = bytearray(ethernet(tcp(HERE, THERE, seq=1, stamps=(1, 2))))
+    fragment[20:22] = b"\x00\x10"
+    udp = ethernet(files.ip(17, "192.0.2.1", "192.0.2.2", bytes(100)))
+    arp = bytes(12) + b"\x08\x06" + bytes(28)
+    for data in (bytes(fragment), udp, arp):
+        assert decode_packet(CapturedPacket(0, files.ETHERNET, data, len(data))) is None
+    assert headers_bytes(CapturedPacket(0, files.ETHERNET, udp, len(udp))) == 14 + 20 + 8
+
+
+def test_ipv6_extension_headers_are_passed() -> None:
+    segment = tcp(HERE6, THERE6, seq=1, stamps=(1, 2))[40:]
+    for kinds in ((0,), (0, 60), (44,)):
+        chain = b"".join(bytes([following, 0]) + bytes(6) for following in (*kinds[1:], 6))
+        data = ethernet(files.ip(kinds[0], HERE6[0], THERE6[0], chain + segment))
+        found = decode_packet(CapturedPacket(0, files.ETHERNET, data, len(data)))
+        assert isinstance(found, TcpSegment), kinds
+        assert (found.tsval, found.payload_bytes) == (1, 0)
+
+
+@pytest.mark.parametrize("packet", [
+    ethernet(tcp(HERE, THERE, seq=1, data=5, stamps=(1, 2))), ethernet(tcp(HERE6, THERE6, seq=1, stamps=(1, 2))),
+    ethernet(echo("192.0.2.1", "192.0.2.2", 3, request=True)),
+])  # fmt: skip
+def test_a_packet_cut_anywhere_is_read_or_is_nothing(packet: bytes) -> None:
+    for size in range(len(packet)):
+        cut = CapturedPacket(0, files.ETHERNET, packet[:size], len(packet))
+        decode_packet(cut)
+        assert headers_bytes(cut) >= 0
+
+
+def test_radiotap_legacy_rate() -> None:
+    frame = frame_80211(9, 77, retry=True)
+    data = radiotap(frame, mac_time_us=2**40, rate=108, signal_dbm=-61)
+    found = decode_packet(CapturedPacket(5, files.RADIOTAP, data, len(data)))
+    assert found == WirelessFrame(
+        5, 2**40, -61, 54e6, 2412, True, 2, b"\x02rcver", b"\x02\x00\x00\x00\x00\x09", 77 << 4
+    )
+    assert headers_bytes(CapturedPacket(5, files.RADIOTAP, data, len(data))) == len(data) - 40
+
+
+@pytest.mark.parametrize(
+    ("mcs", "rate_bps"),
+    [
+        (b"\x07\x00\x00", 6.5e6),  # 20 MHz, long guard
+        (b"\x07\x04\x07", 65e6 / 0.9),
+        (b"\x07\x05\x0f", 300e6),  # 40 MHz, short guard, two streams
+        (b"\x01\x00\x07", math.nan),  # its index is not known
+    ],
+)
+def test_radiotap_ht_rate(mcs: bytes, rate_bps: float) -> None:
+    found = decode_packet(
+        CapturedPacket(5, files.RADIOTAP, data := radiotap(frame_80211(9, 1), mcs=mcs), len(data))
+    )
+    assert isinstance(found, WirelessFrame)
+    assert found.rate_bps == pytest.approx(rate_bps, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("bit", "field", "rate_bps"),
+    [
+        (
+            21,
+            struct.pack("<HBBB3xBBH", 0x44, 4, 4, 0x92, 0, 0, 0),
+            866.7e6,
+        ),  # VHT, 80 MHz, short, MCS 9, 2 streams
+        (21, struct.pack("<HBBB3xBBH", 0x44, 0, 0, 0x01, 0, 0, 0), 6.5e6),
+        (23, struct.pack("<6H", 0x4020, 2, 11 << 8, 0, 2, 2), 1201e6),  # HE, 80 MHz, 0.8 us, MCS 11, 2 streams
+        (23, struct.pack("<6H", 0x4020, 2, 0, 0, 0x20, 1), 7.3e6),
+    ],
+)
+def test_radiotap_vht_and_he_rates(bit: int, field: bytes, rate_bps: float) -> None:
+    data = struct.pack("<BBHI", 0, 0, 8 + len(field), 1 << bit) + field + frame_80211(9, 1)
+    found = decode_packet(CapturedPacket(5, files.RADIOTAP, data, len(data)))
+    assert isinstance(found, WirelessFrame)
+    assert found.rate_bps == pytest.approx(rate_bps, rel=0.005)
+
+
+def test_radiotap_with_a_second_presence_word() -> None:
+    body = (
+        struct.pack("<I", 0x20) + struct.pack("<Bb", 12, -40) + b"\xd0"
+    )  # rate, signal; then the antenna's signal
+    data = struct.pack("<BBHI", 0, 0, 8 + len(body), 1 << 31 | 0x24) + body + frame_80211(9, 1)
+    found = decode_packet(CapturedPacket(5, files.RADIOTAP, data, len(data)))
+    assert isinstance(found, WirelessFrame)
+    assert (found.rate_bps, found.signal_dbm) == (6e6, -40)
+
+
+def run_filter(program: bytes, packet: bytes) -> int:
+    """Run a classic BPF program as the kernel does, as far as the presets use it."""
+    code = [struct.unpack_from("=HBBI", program, at) for at in range(0, len(program), 8)]
+    accumulator, at = 0, 0
+    while True:
+        operation, if_true, if_false, k = code[at]
+        at += 1
+        if operation == 0x28:
+            accumulator = struct.unpack_from("!H", packet, k)[0]
+        elif operation == 0x30:
+            accumulator = packet[k]
+        elif operation == 0x54:
+            accumulator &= k
+        elif operation == 0x15:
+            at += if_true if accumulator == k else if_false
+        else:
+            assert operation == 0x06
+            return k
+
+
+@pytest.mark.parametrize("link_type", [LinkType.ETHERNET, LinkType.RAW])
+def test_preset_filters(link_type: LinkType) -> None:
+    packets = {
+        "tcp": [tcp(HERE, THERE, seq=1), tcp(HERE6, THERE6, seq=1)],
+        "icmp": [
+            echo("192.0.2.1", "192.0.2.2", 1, request=True),
+            echo("2001:db8::1", "2001:db8::2", 1, request=True),
+        ],
+        "udp": [
+            files.ip(17, "192.0.2.1", "192.0.2.2", bytes(8)),
+            files.ip(17, "2001:db8::1", "2001:db8::2", bytes(8)),
+        ],
+    }
+    passed = {"trace": {"tcp", "icmp"}, "tcp": {"tcp"}, "icmp": {"icmp"}}
+    for name, wanted in passed.items():
+        program = filter_program(name, "eth0", link_type)
+        for kind, examples in packets.items():
+            for packet in examples:
+                whole = ethernet(packet) if link_type == LinkType.ETHERNET else packet
+                assert bool(run_filter(program, whole)) == (kind in wanted), (name, kind)
+    if link_type == LinkType.ETHERNET:
+        assert run_filter(filter_program("trace", "eth0", link_type), bytes(12) + b"\x08\x06" + bytes(28)) == 0
+
+
+def test_preset_filters_on_monitor_interfaces() -> None:
+    for name in ("trace", "wifi"):
+        assert filter_program(name, "mon0", LinkType.RADIOTAP) == b""
+    for name in ("tcp", "icmp"):
+        with pytest.raises(SpecError, match="monitor mode"):
+            filter_program(name, "mon0", LinkType.RADIOTAP)
+    with pytest.raises(SpecError, match="eth0 is not in monitor mode") as caught:
+        filter_program("wifi", "eth0", LinkType.ETHERNET)
+    assert "iw dev eth0 set type monitor" in caught.value.hint
+    assert set(PRESETS) == {"trace", "tcp", "icmp", "wifi"}

@@ -1,0 +1,86 @@
+"""Presets that models make: near the published figures they stand for, quick, and as the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from netlab.errors import ProfileError
+from netlab.traces.preset_models import PRESET_MODELS
+from netlab.traces.presets import PRESETS, parse_preset
+from netlab.traces.schedule import Schedule
+from netlab.traces.toml_profile import format_profile, parse_profile
+
+PAGE = (Path(__file__).parents[2] / "docs" / "presets.md").read_text()
+
+
+@pytest.mark.parametrize("name", list(PRESET_MODELS))
+def test_a_modelled_preset_is_a_looping_pair_with_its_sources(name: str) -> None:
+    pair = PRESETS[name]
+    for way in (pair.forward, pair.back):
+        assert isinstance(way, Schedule) and way.loop
+        assert len(way.steps) <= 200, "quick to make and to read"
+    assert pair.provenance is not None
+    assert pair.provenance.seed == PRESET_MODELS[name].timing.seed
+    assert "published figures" in pair.provenance.method and pair.provenance.assumptions
+    assert parse_profile(format_profile(pair)) == pair
+    with pytest.raises(ProfileError, match="halved over the directions"):
+        parse_preset(f"{name}@oneway")
+
+
+def test_every_model_has_its_name_among_the_presets() -> None:
+    assert [name for name in PRESETS if name in PRESET_MODELS] == list(PRESET_MODELS)
+
+
+# Published: median, 90 % and 99 % of the round trips in ms, and how near the pass has to come.
+QUANTILES = [
+    ("cellular-lte", 0.5, 83.0, 0.10),  # the lognormal with ERRANT's 4G mean and deviation, 93 +- 45 ms
+    ("cellular-lte", 0.9, 158.0, 0.10),
+    ("satellite-leo", 0.5, 37.0, 0.15),  # between Starlink's 33 and 48.5 ms
+    ("wifi-home", 0.5, 3.0, 0.15),  # WiFiSeer: 3, 20 and 250 ms
+    ("wifi-home", 0.9, 20.0, 0.20),
+    ("wifi-home", 0.99, 250.0, 0.20),
+]
+
+
+@pytest.mark.parametrize(("name", "q", "published_ms", "within"), QUANTILES)
+def test_a_pass_comes_near_to_the_published_quantiles(
+    name: str, q: float, published_ms: float, within: float
+) -> None:
+    assert 1e3 * PRESETS[name].round_trip_quantile_s(q) == pytest.approx(published_ms, rel=within)
+
+
+def test_the_satellite_changes_every_15_s() -> None:
+    way = PRESETS["satellite-leo"].forward
+    assert isinstance(way, Schedule)
+    handovers_s = [step.start_s for step in way.steps if step.profile.loss == 1.0]
+    assert handovers_s == [15.0 * slot for slot in range(20)]
+
+
+def test_the_jammer_lies_over_the_home() -> None:
+    jammed, home = PRESETS["wifi-jammed"].forward, PRESETS["wifi-home"].forward
+    assert isinstance(jammed, Schedule) and isinstance(home, Schedule)
+    assert {step.start_s for step in home.steps} - {step.start_s for step in jammed.steps} == set()
+    dead_s = sum(segment.length_s for segment in jammed.segments() if segment.profile.loss == 1.0)
+    assert dead_s / jammed.duration_s == pytest.approx(1 / 7, rel=0.1)
+
+
+def test_the_page_has_what_is_computed() -> None:
+    rows = {
+        cells[0].strip("` "): cells[1:]
+        for line in PAGE.splitlines()
+        if line.startswith("| `") and len(cells := [cell.strip() for cell in line.strip("|").split("|")]) == 6
+    }
+    assert set(rows) == set(PRESET_MODELS)
+    for name, (seed, median, p90, p99, loss) in rows.items():
+        pair = PRESETS[name]
+        assert int(seed) == PRESET_MODELS[name].timing.seed
+        for text, q in ((median, 0.5), (p90, 0.9), (p99, 0.99)):
+            assert float(text.removesuffix(" ms")) == pytest.approx(1e3 * pair.round_trip_quantile_s(q), abs=0.051)
+        assert float(loss.removesuffix(" %")) == pytest.approx(100 * pair.loss_ratio_mean, abs=0.0051)
+
+
+def test_the_page_speaks_of_every_preset() -> None:
+    assert set(re.findall(r"^## `([a-z-]+)`", PAGE, re.MULTILINE)) == set(PRESETS)

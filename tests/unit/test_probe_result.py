@@ -1,0 +1,310 @@
+"""ProbeResult: over a simulated network, what is measured is what the network did."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from probe_network import EPOCH_NS, TURNAROUND_NS, Fate, ProbeNetwork
+
+from netlab.probe.probe_frame import ROW, ROWS_A_PAGE, LogPage, Reply
+from netlab.probe.probe_plan import ProbePlan
+from netlab.probe.probe_record import ProbeRecord
+from netlab.probe.probe_result import ProbeResult, find_result
+from netlab.probe.probe_summary import summarise, wilson_interval
+from netlab.traces.trace import UNKNOWN, ClockVerdict
+from netlab.wire.seal import MAX_COPIES
+
+MS = 1_000_000
+DELAYS = st.integers(1, 300).map(lambda value: value * MS)
+FATES = st.builds(
+    lambda there, backs: Fate(tuple(there), tuple(tuple(back) for back in backs)),
+    st.lists(DELAYS, max_size=3),
+    st.lists(st.lists(DELAYS, max_size=2), min_size=3, max_size=3),
+)
+
+
+def measured(network: ProbeNetwork, *, one_clock: bool = True) -> ProbeResult:
+    return find_result(network.record, one_way=network.plan.one_way, one_clock=one_clock, source="a test")
+
+
+def plan_of(fates: list[Fate], **rest: object) -> ProbePlan:
+    return ProbePlan(count=len(fates), rate_hz=100.0, **rest)  # type: ignore[arg-type]
+
+
+def overtaken(arrivals: list[tuple[int, int]]) -> int:
+    """Count by hand the first copies that came after one with a higher number: (time, number)."""
+    seen: set[int] = set()
+    count, highest = 0, -1
+    for _, number in sorted(arrivals, key=lambda one: one[0]):
+        if number not in seen:
+            seen.add(number)
+            count += number < highest
+            highest = max(highest, number)
+    return count
+
+
+@given(st.lists(FATES, min_size=1, max_size=80))
+def test_with_the_log_everything_is_known(fates: list[Fate]) -> None:
+    network = ProbeNetwork(plan_of(fates), fates)
+    network.fetch_log()
+    result = measured(network)
+    assert result.has_log
+    forward, back, round_trip = result.forward, result.back, result.round_trip
+    assert back is not None
+    assert round_trip is not None
+    assert forward.t_s == pytest.approx(network.plan.offsets_ns() / 1e9)
+    for row, fate in enumerate(fates):
+        assert forward.lost[row] == (not fate.there_ns)
+        assert forward.copies[row] == len(fate.there_ns)
+        if fate.there_ns:
+            assert forward.delay_s[row] == pytest.approx(min(fate.there_ns) / 1e9, abs=1e-12)
+        returns = [
+            there + TURNAROUND_NS + back_ns
+            for there, backs in zip(sorted(fate.there_ns), fate.back_ns, strict=False)
+            for back_ns in backs
+        ]
+        assert round_trip.copies[row] == len(returns)
+        assert round_trip.lost[row] == (not returns)
+        if returns:
+            assert round_trip.delay_s[row] == pytest.approx((min(returns) - TURNAROUND_NS) / 1e9, abs=1e-12)
+    assert back.n == len(network.replies_sent)
+    for row, (_, left_ns, backs) in enumerate(network.replies_sent):
+        assert back.t_s[row] == pytest.approx((left_ns - network.replies_sent[0][1]) / 1e9, abs=1e-12)
+        assert back.copies[row] == len(backs)
+        assert back.lost[row] == (not backs)
+        if backs:
+            assert back.delay_s[row] == pytest.approx(min(backs) / 1e9, abs=1e-12)
+
+
+@given(st.lists(FATES, min_size=1, max_size=80))
+def test_overtaken_packets_are_counted_each_way(fates: list[Fate]) -> None:
+    # Spread, so that no two arrive in the same nanosecond: which is first then is nobody's fault.
+    spread = [
+        Fate(
+            tuple(there + 97 * row + 31 * copy for copy, there in enumerate(fate.there_ns)),
+            tuple(
+                tuple(back + 13 * copy + number for number, back in enumerate(backs))
+                for copy, backs in enumerate(fate.back_ns)
+            ),
+        )
+        for row, fate in enumerate(fates)
+    ]
+    network = ProbeNetwork(plan_of(spread), spread)
+    network.fetch_log()
+    result = measured(network)
+    offsets = network.plan.offsets_ns().tolist()
+    there = [(offsets[row] + ns, row) for row, fate in enumerate(spread) for ns in fate.there_ns]
+    assert result.reordered["forward"] == overtaken(there)
+    returned = [(left + ns, row) for row, (_, left, backs) in enumerate(network.replies_sent) for ns in backs]
+    times = [time for time, _ in returned]
+    if len(set(times)) == len(times):
+        assert result.reordered["back"] == overtaken(returned)
+
+
+@given(st.lists(FATES, min_size=1, max_size=200))
+def test_without_the_log_nothing_is_claimed_that_is_not_so(fates: list[Fate]) -> None:
+    network = ProbeNetwork(plan_of(fates), fates)
+    result = measured(network)
+    assert not result.has_log
+    for row, fate in enumerate(fates):
+        lost = result.forward.lost[row]
+        replied = any(backs for _, backs in zip(fate.there_ns, fate.back_ns, strict=False))
+        if replied:
+            assert lost == 0
+        if lost == 0:
+            assert fate.there_ns
+        if lost == 1 and fate.there_ns:
+            # Denied by the replies to later probes: it was overtaken by them, and no reply came after it.
+            assert not replied
+        if not np.isnan(result.forward.delay_s[row]):
+            assert fate.there_ns
+    back = result.back
+    assert back is not None
+    for row in range(back.n):
+        assert back.lost[row] == (not network.replies_sent[row][2])
+
+
+def test_replies_tell_forward_from_back_losses_unless_64_in_a_row_are_lost() -> None:
+    n = 300
+    fates = [Fate((5 * MS,), ((5 * MS,),)) for _ in range(n)]
+    fates[40] = Fate((), ())  # lost there
+    fates[41] = Fate((5 * MS,), ((),))  # lost on its way back
+    for row in range(100, 200):
+        fates[row] = Fate((5 * MS,), ((),))
+    result = measured(ProbeNetwork(plan_of(fates), fates))
+    lost = result.forward.lost
+    assert lost[40] == 1
+    assert lost[41] == 0
+    assert (lost[100:136] == UNKNOWN).all()
+    assert (lost[136:200] == 0).all()
+    assert result.back is not None
+    assert result.back.n == n - 1
+    assert int(result.back.lost.sum()) == 101
+    # Those that were lost on their way back left between their neighbours, 10 ms apart here.
+    assert np.abs(result.back.t_s[99:199] - 0.01 * np.arange(100, 200)).max() < 0.011
+
+
+def test_a_late_probes_reply_denies_nothing_that_it_no_longer_knows() -> None:
+    fates = [Fate((5 * MS,), ((),)) for _ in range(71)] + [Fate((5 * MS,), ((5 * MS,),)) for _ in range(29)]
+    fates[5] = Fate((805 * MS,), ((5 * MS,),))  # comes with the 80th, and only then is heard of any of the first
+    lost = measured(ProbeNetwork(plan_of(fates), fates)).forward.lost
+    assert lost[5] == 0
+    assert (lost[:5] == UNKNOWN).all()
+    assert (lost[7:] == 0).all()
+
+
+def test_a_probe_that_the_reflector_held_back_is_lost_nowhere() -> None:
+    fates = [Fate((5 * MS,), ((5 * MS,),)) for _ in range(20)]
+    network = ProbeNetwork(plan_of(fates), fates, held_back=frozenset((4, 5)))
+    network.fetch_log()
+    result = measured(network)
+    assert result.forward.loss_ratio == 0.0
+    assert result.back is not None
+    assert (result.back.n, result.back.loss_ratio) == (18, 0.0)
+    assert result.round_trip is not None
+    assert result.round_trip.lost.tolist() == [0] * 4 + [UNKNOWN] * 2 + [0] * 14
+    assert result.round_trip.copies[4] == UNKNOWN
+
+
+def test_a_full_log_leaves_the_rest_unknown() -> None:
+    fates = [Fate((5 * MS,), ())] * 50
+    network = ProbeNetwork(plan_of(fates, one_way=True), fates, max_rows=20)
+    network.fetch_log()
+    result = measured(network)
+    assert network.record.log_overflowed
+    assert (result.forward.lost[:20] == 0).all()
+    assert (result.forward.lost[20:] == UNKNOWN).all()
+
+
+def test_a_flow_one_way_knows_what_was_lost_and_loads_no_way_back() -> None:
+    fates = [Fate((5 * MS,) if row % 3 else (), ()) for row in range(99)]
+    network = ProbeNetwork(plan_of(fates, one_way=True), fates)
+    network.fetch_log()
+    result = measured(network)
+    assert network.replies_sent == []
+    assert result.back is None
+    assert result.round_trip is None
+    assert result.forward.loss_ratio == pytest.approx(1 / 3)
+    assert result.forward.clocks is ClockVerdict.ONE_CLOCK
+
+
+@settings(max_examples=30)
+@given(st.integers(-(10**19) // 4, 10**19 // 4), st.integers(0, 2**32))
+def test_clocks_that_are_apart_are_found_however_far(ahead_ns: int, seed: int) -> None:
+    ahead_ns = max(ahead_ns, -EPOCH_NS)
+    ahead_ns += 10 * MS * (1 if ahead_ns >= 0 else -1) * (abs(ahead_ns) < 10 * MS)
+    ahead_ns = max(ahead_ns, -EPOCH_NS)
+    random = np.random.default_rng(seed)
+    shortest_ns = 4 * MS
+    fates = [
+        Fate((shortest_ns + int(there),), ((shortest_ns + int(back),),))
+        for there, back in random.exponential(2 * MS, (500, 2))
+    ]
+    network = ProbeNetwork(plan_of(fates), fates, ahead_ns=ahead_ns)
+    network.fetch_log()
+    result = measured(network, one_clock=False)
+    assert result.clocks.verdict is ClockVerdict.CORRECTED
+    assert result.clocks.offset_s == pytest.approx(ahead_ns / 1e9, rel=1e-12, abs=100e-6)
+    # The shortest of 500 waits, mean 2 ms: 4 us on average; 100 us has the chance e^-25.
+    asked_s = np.array([fate.there_ns[0] for fate in fates]) / 1e9
+    assert np.abs(result.forward.delay_s - asked_s).max() < 200e-6
+
+
+def test_a_drifting_clock_is_corrected() -> None:
+    random = np.random.default_rng(1)
+    fates = [
+        Fate((4 * MS + int(there),), ((4 * MS + int(back),),)) for there, back in random.exponential(MS, (3000, 2))
+    ]
+    network = ProbeNetwork(plan_of(fates), fates, ahead_ns=3 * 10**9, gain=80e-6)
+    network.fetch_log()
+    result = measured(network, one_clock=False)
+    assert result.clocks.drift == pytest.approx(80e-6, rel=0.05)
+    asked_s = np.array([fate.there_ns[0] for fate in fates]) / 1e9
+    assert np.abs(result.forward.delay_s - asked_s).max() < 200e-6
+
+
+def test_two_clocks_taken_for_one_are_noticed() -> None:
+    fates = [Fate((5 * MS,), ((5 * MS,),))] * 40
+    network = ProbeNetwork(plan_of(fates), fates, ahead_ns=-(10**9))
+    network.fetch_log()
+    result = measured(network, one_clock=True)
+    assert result.clocks.verdict is ClockVerdict.CORRECTED
+    assert "negative" in result.clocks.words
+
+
+def test_lies_are_left_out() -> None:
+    record = ProbeRecord(10)
+    for number in range(10):
+        record.note_sent(EPOCH_NS + number * MS)
+    arrival_ns = EPOCH_NS + 100 * MS
+    honest = Reply(0, 3, EPOCH_NS, EPOCH_NS, EPOCH_NS + 1000, 0, 1, 0)
+    assert record.note_reply(honest, arrival_ns)
+    lies = [
+        honest._replace(number=10),  # never sent
+        honest._replace(reply_ns=EPOCH_NS + 200 * MS),  # kept longer than it was away
+        honest._replace(reply_number=160),  # more replies than copies could have had
+    ]
+    for lie in lies:
+        assert not record.note_reply(lie, arrival_ns)
+    assert record.implausible == len(lies)
+    assert record.n_replies == 1
+
+
+def test_a_log_that_lies_is_left_out() -> None:
+    record = ProbeRecord(10)
+    for number in range(10):
+        record.note_sent(EPOCH_NS + number * MS)
+    rows = np.zeros(2, ROW)
+    rows["number"] = 9
+    good = LogPage(0, 2, 0, False, rows)
+    too_many = LogPage(0, 161, 0, False, np.zeros(ROWS_A_PAGE, ROW))
+    stranger = np.array(rows)
+    stranger["number"][1] = 10
+    for lie in (too_many, good._replace(rows=stranger), good._replace(page=1, rows=rows[:0])):
+        assert not record.note_page(lie)
+        assert record.log is None
+    assert record.note_page(good)
+    assert not record.note_page(good), "it is no news"
+    grown = LogPage(1, ROWS_A_PAGE + 1, 0, False, rows[:1])
+    assert not record.note_page(grown), "a log does not grow once it was asked for"
+    assert record.log is not None
+    assert record.log["number"].tolist() == [9, 9]
+
+
+def test_replies_are_kept_up_to_a_bound() -> None:
+    record = ProbeRecord(2)
+    record.note_sent(EPOCH_NS)
+    reply = Reply(0, 0, EPOCH_NS, EPOCH_NS, EPOCH_NS, 0, 1, 0)
+    assert sum(record.note_reply(reply, EPOCH_NS + MS) for _ in range(100)) == 2 * MAX_COPIES
+
+
+@given(st.lists(FATES, max_size=10), st.integers(0, 2**63 - 1), st.integers(0, 2**64 - 1), st.integers(0, 159))
+def test_a_reflector_that_lies_makes_nothing_raise(
+    fates: list[Fate], stamp_ns: int, seen: int, reply_number: int
+) -> None:
+    record = ProbeRecord(10)
+    for number in range(10):
+        record.note_sent(EPOCH_NS + number * MS)
+    stamp_ns %= 1 << 62
+    for row in range(len(fates)):
+        record.note_reply(Reply(9, row, 5, stamp_ns, stamp_ns, reply_number, 2**32 - 1, seen), EPOCH_NS + 99 * MS)
+    for one_clock in (True, False):
+        result = find_result(record, one_way=False, one_clock=one_clock, source="a liar")
+        summarise(result, ProbePlan(count=10), "a liar", [])
+
+
+def test_nothing_sent_is_a_result_too() -> None:
+    result = find_result(ProbeRecord(10), one_way=False, one_clock=False, source="nobody")
+    summary = summarise(result, ProbePlan(count=10), "nobody", [])
+    assert [path.sent for path in summary.paths] == [0, 0, 0]
+    assert summary.paths[0].loss_ratio is None
+
+
+def test_the_interval_is_wilsons() -> None:
+    # Newcombe 1998, table I: 81 of 263 and 15 of 148, and the ends.
+    for hits, n, low, high in ((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611)):
+        assert wilson_interval(hits, n) == pytest.approx((low, high), abs=5e-5)
+    assert wilson_interval(20, 20) == pytest.approx((0.8389, 1.0), abs=5e-5)
+    assert wilson_interval(0, 0) == (0.0, 1.0)

@@ -1,0 +1,146 @@
+"""``netlab verify`` as far as no packet is sent: the model, what is refused, tables, documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from netlab.cli.main import main
+from netlab.probe.probe_plan import ProbePlan
+from netlab.traces.conformance.asked import Asked
+from netlab.traces.presets import parse_preset
+from netlab.traces.profile import LinkProfile
+from netlab.traces.trace_file import read_trace
+from netlab.verification import everywhere
+from netlab.verification.everywhere import Corner, Everywhere, comparison_lines
+from netlab.verification.report import VerificationReport
+from netlab.verification.report_text import report_lines
+from netlab.verification.stage import quiet_s
+from netlab.verification.verify import verify_on_model
+
+PLAN = ProbePlan(count=400)
+
+
+def netlab(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+def on_model(profile: str, seed: int = 7) -> VerificationReport:
+    return verify_on_model(profile, parse_preset(profile), PLAN, seed)[1]
+
+
+@pytest.mark.parametrize(
+    "profile", ["wifi-normal", "measured", "delay=5ms,loss.mean=5%,loss.burst=3,duplicate=1%"]
+)
+def test_the_model_delivers_what_is_asked(profile: str) -> None:
+    done = netlab("verify", profile, "--on", "model", "--packets", "400")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[-1] == "pass: delivered as asked"
+    assert done.stdout.count("lag-1") == 2, "a table each way"
+
+
+def test_document_and_traces_are_written_and_agree(tmp_path: Path) -> None:
+    output, traces = tmp_path / "result.json", tmp_path / "delivered"
+    done = netlab(
+        "verify", "wifi-degraded", "--on", "model", "--packets", "300", "--rate", "50", "--size", "100B",
+        "--seed", "5", "--output", str(output), "--traces", str(traces), "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    written = msgspec.json.decode(output.read_bytes(), type=VerificationReport)
+    assert json.loads(output.read_bytes()) == json.loads(done.stdout)
+    assert (written.seed, written.profile, written.plan.rate_hz) == (5, "wifi-degraded", 50.0)
+    assert (written.machine["engine"], written.machine["clock"]) == ("model", "virtual")
+    for direction in written.conformance.directions:
+        trace = read_trace(traces / f"{direction.direction}.csv")
+        assert (trace.n, int((trace.lost == 0).sum())) == (300, direction.arrived)
+        assert direction.length_bytes == 100 + 8 + 20 + 14
+
+
+def test_the_same_seed_gives_the_same_document() -> None:
+    assert on_model("wifi-normal") == on_model("wifi-normal") != on_model("wifi-normal", seed=8)
+
+
+REFUSED: list[tuple[Sequence[str], str]] = [
+    (("nosuch", "--on", "model"), "unknown preset"),
+    (("wifi-normal", "--packets", "0", "--on", "model"), "count"),
+    (("wifi-normal", "--rate", "1e9", "--on", "model"), "rate_hz"),
+    (("wifi-normal", "--size", "1B", "--on", "model"), "size_bytes"),
+    (("wifi-normal", "--size", "9000B", "--on", "model"), "size_bytes"),
+    (("delay=5ms,slot.delay=10ms", "--on", "model"), "slot"),
+    (("wifi-normal", "--on", "model", "--virtual-time"), "the model has no kernel"),
+    (("wifi-normal", "--on", "model", "--check"), "the model has no kernel"),
+    (("wifi-normal", "--all-engines", "--on", "guest"), "--all-engines runs on all of them"),
+    (("wifi-normal", "--all-engines", "--virtual-time"), "--all-engines runs on all of them"),
+    (("wifi-normal", "--all-engines", "--traces", "t"), "traces of its own"),
+    (("wifi-normal", "--on", "model", "--output", "/nosuch/result.json"), "--output"),
+]
+
+
+@pytest.mark.parametrize(("words", "says"), REFUSED, ids=[" ".join(words)[:40] for words, _ in REFUSED])
+def test_bad_input_is_refused_before_anything_is_measured(words: Sequence[str], says: str) -> None:
+    done = netlab("verify", *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_a_failure_is_told_in_the_table() -> None:
+    report = on_model("delay=30ms,jitter=5ms")
+    forward = report.conformance.directions[0]
+    mean = next(one for one in forward.statistics if one.name == "mean")
+    wrong = msgspec.structs.replace(mean, delivered=0.05, holds=False)
+    statistics = [wrong if one is mean else one for one in forward.statistics]
+    failed = msgspec.structs.replace(forward, statistics=statistics, holds=False)
+    conformance = msgspec.structs.replace(
+        report.conformance, directions=[failed, report.conformance.directions[1]], holds=False
+    )
+    lines = list(report_lines(msgspec.structs.replace(report, conformance=conformance)))
+    assert lines[-1] == "FAIL: forward mean"
+    assert [line.split()[-1] for line in lines if line.startswith("  mean")] == ["FAIL", "pass"]
+
+
+def test_corners_stand_side_by_side_and_the_missing_one_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = on_model("wifi-normal")
+    found = Everywhere(
+        corners=[
+            Corner(name="host", report=None, missing="it lacks sch_netem"),
+            Corner(name="model", report=report),
+        ]
+    )
+    lines = list(comparison_lines(found))
+    assert lines[0].split() == ["forward:", "asked", "model"]
+    assert lines[-2:] == ["host: not here: it lacks sch_netem", "model: pass"]
+    assert found.holds
+    assert not Everywhere(corners=found.corners[:1]).holds, "nothing was measured"
+
+
+def test_every_corner_is_run_with_what_the_command_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+
+    def note(name: str, arguments: list[str]) -> Corner:
+        ran.append(arguments)
+        return Corner(name=name, report=None, missing="a test")
+
+    monkeypatch.setattr(everywhere, "_run", note)
+    words = ["verify", "wifi-normal", "--all-engines", "--packets", "9", "--json"]
+    monkeypatch.setattr("sys.argv", ["netlab", *words])
+    done = netlab(*words)
+    assert done.exit_code == 1
+    assert ran[0] == ["verify", "wifi-normal", "--packets", "9", "--on", "host", "--json"]
+    assert [one[4:-1] for one in ran[1:]] == [
+        ["--on", "relay"], ["--on", "guest"], ["--virtual-time"], ["--on", "model"],
+    ]  # fmt: skip
+    assert len(json.loads(done.stdout)["corners"]) == 5
+
+
+def test_how_long_a_silence_is_waited_for_follows_from_the_delay() -> None:
+    long = LinkProfile(delay_s=2.0, jitter_s=0.5)
+    assert quiet_s(Asked.of(long), PLAN) > 4.0
+    slow = LinkProfile(rate_bps=1000.0)
+    assert quiet_s(Asked.of(slow), PLAN) > 2 * 242 * 8 / 1000
+    assert quiet_s(Asked.of(LinkProfile()), PLAN) < 2.0
+    assert quiet_s(Asked.of(LinkProfile(delay_s=300.0)), PLAN) == 60.0

@@ -1,0 +1,188 @@
+"""Expectation: between what each statistic of a flow lies, if the link does what was asked; computed, not assumed.
+
+::
+
+    asked, send times --simulate--> flows --first part--> Reference; middle and spread of each statistic
+                                       `----the rest----> the widest deviation of any statistic, a flow each
+                                                               `--its quantile--> how many spreads are allowed
+
+All bounds hold at once: of flows that are as asked, at most a share ``level`` lies outside anywhere. That is so
+whatever the statistics' distributions are and however they hang together, since a measured flow and the simulated
+ones of the second part are then exchangeable: its widest deviation is the greatest but k-th of all with
+probability k / (flows + 1). The spreads only share the level out among the statistics.
+
+Source: Westfall and Young, Resampling-Based Multiple Testing (1993), for the widest deviation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netlab.errors import ProfileError
+from netlab.traces.conformance.allowance import EXACT, Allowance
+from netlab.traces.conformance.asked import Asked
+from netlab.traces.conformance.flow import MAX_PACKETS, Flow
+from netlab.traces.conformance.reference import Reference, ReferenceBuilder
+from netlab.traces.conformance.simulation import simulate
+from netlab.traces.conformance.statistic import STATISTICS, Bounds, Circumstance, Scale, Statistic
+from netlab.traces.seed import Direction, link_seed
+
+__all__ = ["DEFAULT_LEVEL", "Expectation", "Spread", "expect"]
+
+DEFAULT_LEVEL = 0.005
+"""Of one direction: 1 % for the two of a link together."""
+
+_SPREAD_FLOWS, _LEVEL_FLOWS = 200, 799
+"""At a level of 0.5 % the fourth widest deviation of 799 counts."""
+_LEAST_SPREADS = 1.0
+"""Where chance does nothing at all, floats still round."""
+_BUSY_PACKETS = 20_000_000
+"""Beyond so many simulated packets (some seconds of computing) there are fewer flows."""
+_COST_OF_CHANGE = 150
+"""Packets that could be simulated while one link is changed to the next step of a schedule."""
+
+
+class Spread(NamedTuple):
+    """How a statistic is spread over simulated flows, on its scale.
+
+    Attributes:
+        middle: Its median; NaN where it means nothing for most of them.
+        above: Root of the mean square of what is above.
+        below: Of what is below.
+    """
+
+    middle: float
+    above: float
+    below: float
+
+    @classmethod
+    def of(cls, values: Iterable[float], scale: Scale) -> Spread:
+        """Return the spread of a statistic's values."""
+        found = np.array([math.nan if math.isnan(value) else scale.of(value) for value in values])
+        there = found[~np.isnan(found)]
+        if there.size * 2 < found.size or not there.size:
+            return cls(math.nan, math.nan, math.nan)
+        middle = float(np.median(there))
+        over, under = there[there > middle] - middle, middle - there[there < middle]
+        above, below = (
+            float(np.sqrt((part**2).mean())) if part.size * 20 >= there.size else float(there.std())
+            for part in (over, under)
+        )
+        return cls(middle, max(above, scale.least), max(below, scale.least))
+
+    def deviation(self, value: float, statistic: Statistic, n: int) -> float:
+        """Return by how many spreads a value is off; 0 where that means nothing."""
+        if math.isnan(value) or math.isnan(self.middle):
+            return 0.0
+        off = statistic.scale(n).of(value) - self.middle
+        if off > 0.0:
+            return off / self.above
+        return 0.0 if statistic.is_distance else -off / self.below
+
+    def bounds(self, statistic: Statistic, n: int, spreads: float) -> Bounds:
+        """Return the values that are so many spreads off; a distance has no lower bound but 0."""
+        back = statistic.scale(n).back
+        low = 0.0 if statistic.is_distance else back(self.middle - spreads * self.below)
+        return Bounds(low, back(self.middle + spreads * self.above))
+
+
+class Expectation(NamedTuple):
+    """What is to be expected of a flow.
+
+    Attributes:
+        sent_s: When its packets are sent, ``[n]``.
+        length_bytes: Of each frame.
+        reference: What the simulated flows have in common.
+        spreads: Of each statistic, in the order of ``STATISTICS``.
+        allowed_spreads: How many of them any statistic may be off.
+        flows: How many were simulated.
+        level: Share of flows that lie outside though they are as asked, at most.
+    """
+
+    sent_s: NDArray[np.float64]
+    length_bytes: int
+    reference: Reference
+    spreads: tuple[Spread, ...]
+    allowed_spreads: float
+    flows: int
+    level: float
+
+    def circumstance(self, allowed: Allowance) -> Circumstance:
+        """Return what allowances depend on."""
+        sd = next(spread for spread, one in zip(self.spreads, STATISTICS, strict=True) if one.name == "sd")
+        duration_s = float(self.sent_s[-1] - self.sent_s[0])
+        return Circumstance(allowed, self.reference, sd.middle, duration_s)
+
+
+def expect(
+    asked: Asked,
+    sent_s: NDArray[np.float64],
+    length_bytes: int,
+    *,
+    seed: int = 0,
+    direction: Direction = "forward",
+    level: float = DEFAULT_LEVEL,
+) -> Expectation:
+    """Return what is to be expected of packets sent at these times.
+
+    Args:
+        asked: What the link was asked to do.
+        sent_s: When they are sent; never decreasing, ``[n]``.
+        length_bytes: Of each Ethernet frame, without its checksum.
+        seed: Of the simulation: the same seed, the same bounds.
+        direction: Its seeds are its own.
+        level: Share of flows as asked that may lie outside, 0.5 % .. 50 %.
+
+    Raises:
+        ProfileError: A number is out of range, or the packets are none or too many.
+    """
+    if not 0.005 <= level <= 0.5:
+        raise ProfileError(f"level = {level!r}: must be 0.005 .. 0.5", hint="a smaller one takes more flows")
+    if not 1 <= sent_s.size <= MAX_PACKETS:
+        raise ProfileError(f"{sent_s.size} packets: must be 1 .. {MAX_PACKETS}")
+    for_spread, for_level = _flows(asked, sent_s)
+    seeds = _seeds(seed, direction, for_spread + for_level)
+    flows = simulate(asked, sent_s, length_bytes, seeds)
+    # Twice: the spread of a distance from the reference is known once there is one.
+    builder = ReferenceBuilder(for_spread)
+    for flow in islice(flows, for_spread):
+        builder.add(flow)
+    reference = builder.build()
+    again = simulate(asked, sent_s, length_bytes, seeds[:for_spread])
+    spreads = _spreads(again, reference, sent_s.size)
+    widest = sorted((_widest(flow, reference, spreads) for flow in flows), reverse=True)
+    allowed_spreads = max(widest[max(1, math.floor(level * (for_level + 1) + 1e-9)) - 1], _LEAST_SPREADS)
+    return Expectation(sent_s, length_bytes, reference, spreads, allowed_spreads, for_spread + for_level, level)
+
+
+def _flows(asked: Asked, sent_s: NDArray[np.float64]) -> tuple[int, int]:
+    """Return how many flows to simulate for the spreads, and how many for the level."""
+    changes = sum(1 for _ in asked.stretches(sent_s))
+    cost = sent_s.size + (changes - 1) * _COST_OF_CHANGE
+    fewer = max(1, math.ceil(cost * (_SPREAD_FLOWS + _LEVEL_FLOWS) / _BUSY_PACKETS))
+    # One direction's level of 0.5 % needs 199 flows to be told at all.
+    return max(_SPREAD_FLOWS // fewer, 80), max((_LEVEL_FLOWS + 1) // min(fewer, 4), 200) - 1
+
+
+def _seeds(seed: int, direction: Direction, flows: int) -> Sequence[int]:
+    return [link_seed(seed, "conformance", direction, number) for number in range(flows)]
+
+
+def _spreads(flows: Iterator[Flow], reference: Reference, n: int) -> tuple[Spread, ...]:
+    values = [[one.measure(flow, reference, EXACT) for one in STATISTICS] for flow in flows]
+    columns = zip(STATISTICS, zip(*values, strict=True), strict=True)
+    return tuple(Spread.of(column, one.scale(n)) for one, column in columns)
+
+
+def _widest(flow: Flow, reference: Reference, spreads: Sequence[Spread]) -> float:
+    """Return by how many spreads the statistic that is off most is off."""
+    return max(
+        spread.deviation(one.measure(flow, reference, EXACT), one, flow.n)
+        for one, spread in zip(STATISTICS, spreads, strict=True)
+    )

@@ -1,0 +1,76 @@
+"""Agreement: what a link is predicted to deliver beside what a trace measured, in a few figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from netlab.traces.distance import ks_distance, wasserstein_1
+from netlab.traces.provenance import Origin
+from netlab.traces.trace import Trace, TracedPath
+
+__all__ = ["Agreement", "origins_of"]
+
+FAR = 0.2
+"""From so large a Wasserstein distance on, in deviations of the data, a link is no picture of its trace."""
+
+
+class Agreement(Struct, frozen=True, kw_only=True):
+    """Delays measured on a path and predicted for it.
+
+    Attributes:
+        path: Which.
+        measured_mean_s: Mean of the trace's delays.
+        measured_sd_s: Their deviation.
+        measured_p99_s: What 99 % of them do not exceed.
+        predicted_mean_s: The same of what the link delivers.
+        predicted_sd_s: Likewise.
+        predicted_p99_s: Likewise.
+        ks: Kolmogorov-Smirnov distance of both.
+        w1_s: Wasserstein distance of both.
+    """
+
+    path: TracedPath
+    measured_mean_s: float
+    measured_sd_s: float
+    measured_p99_s: float
+    predicted_mean_s: float
+    predicted_sd_s: float
+    predicted_p99_s: float
+    ks: float
+    w1_s: float
+
+    @classmethod
+    def of(cls, path: TracedPath, measured_s: NDArray[np.float64], predicted_s: NDArray[np.float64]) -> Agreement:
+        """Return the agreement of two samples of delays, neither of them empty, to the kernel's nanosecond."""
+        measured_s, predicted_s = np.round(measured_s, 9), np.round(predicted_s, 9)
+        return cls(
+            path=path,
+            measured_mean_s=float(measured_s.mean()),
+            measured_sd_s=float(measured_s.std()),
+            measured_p99_s=float(np.quantile(measured_s, 0.99)),
+            predicted_mean_s=float(predicted_s.mean()),
+            predicted_sd_s=float(predicted_s.std()),
+            predicted_p99_s=float(np.quantile(predicted_s, 0.99)),
+            ks=ks_distance(measured_s, predicted_s),
+            w1_s=wasserstein_1(measured_s, predicted_s),
+        )
+
+    @property
+    def is_far(self) -> bool:
+        """Tell whether what is predicted is no picture of what was measured."""
+        return self.w1_s > max(FAR * self.measured_sd_s, 1e-6)
+
+
+def origins_of(traces: Sequence[Trace], agreements: Sequence[Agreement]) -> tuple[Origin, ...]:
+    """Return the origins of a profile, with the distances where there are any."""
+    found = {agreement.path: agreement for agreement in agreements}
+    origins = []
+    for trace in traces:
+        one = found.get(trace.path)
+        distances = {} if one is None else {"predicted_ks": one.ks, "predicted_w1_s": one.w1_s}
+        origins.append(Origin.of(trace, **distances))
+    return tuple(origins)

@@ -1,0 +1,147 @@
+"""ICMP round trips: echo requests and their replies, as a capture saw them pass.
+
+::
+
+    request 17  o--->          a reply: a round trip
+    request 18  o--->          none until long after: lost
+    reply 17    <---o
+    reply 17    <---o          again: a duplicate
+
+The capture holds the requests themselves, so a gap in their numbers is a request that was not captured, and no
+loss. Numbers have sixteen bits: a reply is that of the latest request with its number, and a number seen again
+within a second and half the circle is the same request, captured twice.
+
+Knows no file.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netlab.traces.importers.packet_headers import Echo, address_text
+from netlab.traces.trace import UNKNOWN
+
+__all__ = ["IcmpPair", "IcmpRoundTrips"]
+
+MAX_PAIRS = 10_000
+
+_CIRCLE = 1 << 16
+_COPY_NS = 1_000_000_000
+_WAIT_NS = 1_000_000_000
+"""How long a reply is awaited at the capture's end where none tells how long they take."""
+
+
+class IcmpPair:
+    """The requests of one host to another, and the replies.
+
+    Attributes:
+        here: The address that asks, packed.
+        there: The one that replies.
+        strays: Replies to no request of the capture.
+    """
+
+    def __init__(self, here: bytes, there: bytes) -> None:
+        self.here, self.there = here, there
+        self.strays = 0
+        self._sent_ns = array("q")
+        self._delay_ns = array("q")
+        self._copies = array("l")
+        self._latest: dict[tuple[int, int], int] = {}
+        self._last_sequence: dict[int, int] = {}
+
+    @property
+    def n(self) -> int:
+        """Return how many requests there are."""
+        return len(self._sent_ns)
+
+    @property
+    def answered(self) -> int:
+        """Return how many of them were answered."""
+        return sum(1 for copies in self._copies if copies)
+
+    @property
+    def label(self) -> str:
+        """Return who asks whom, for a person."""
+        return f"{address_text(self.here)} to {address_text(self.there)} and back"
+
+    def request(self, echo: Echo) -> None:
+        """Take in a request."""
+        key = echo.ident, echo.sequence
+        if key in self._latest and self._is_copy(echo, self._latest[key]):
+            return
+        self._last_sequence[echo.ident] = echo.sequence
+        self._latest[key] = len(self._sent_ns)
+        self._sent_ns.append(echo.time_ns)
+        self._delay_ns.append(UNKNOWN)
+        self._copies.append(0)
+
+    def _is_copy(self, echo: Echo, row: int) -> bool:
+        soon = echo.time_ns - self._sent_ns[row] < _COPY_NS
+        return soon and (self._last_sequence[echo.ident] - echo.sequence) % _CIRCLE < _CIRCLE // 2
+
+    def reply(self, echo: Echo) -> None:
+        """Take in a reply."""
+        row = self._latest.get((echo.ident, echo.sequence))
+        if row is None or echo.time_ns < self._sent_ns[row]:
+            self.strays += 1
+            return
+        if not self._copies[row]:
+            self._delay_ns[row] = echo.time_ns - self._sent_ns[row]
+        self._copies[row] += 1
+
+    def columns(
+        self, end_ns: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int8], NDArray[np.int32]]:
+        """Return of each request when it was sent (ns), its delay (s), if it was lost, its replies, ``[n]``.
+
+        Args:
+            end_ns: When the capture ended: what was sent within the longest delay before may have been on its way.
+        """
+        sent_ns = np.array(self._sent_ns, dtype=np.int64)
+        delay_ns = np.array(self._delay_ns, dtype=np.int64)
+        copies = np.array(self._copies, dtype=np.int32)
+        answered = copies > 0
+        wait_ns = int(delay_ns.max()) if answered.any() else _WAIT_NS
+        open_still = ~answered & (sent_ns > end_ns - wait_ns)
+        lost = np.where(open_still, UNKNOWN, ~answered).astype(np.int8)
+        copies = np.where(open_still, UNKNOWN, copies).astype(np.int32)
+        return sent_ns, np.where(answered, delay_ns / 1e9, np.nan), lost, copies
+
+
+class IcmpRoundTrips:
+    """All pairs of hosts of a capture.
+
+    Attributes:
+        left_out: How many requests were of pairs beyond the most that are followed.
+    """
+
+    def __init__(self) -> None:
+        self.left_out = 0
+        self._pairs: dict[bytes, IcmpPair] = {}
+
+    @property
+    def pairs(self) -> int:
+        """Return how many pairs there are."""
+        return len(self._pairs)
+
+    def add(self, echo: Echo) -> None:
+        """Take in a request or a reply."""
+        if not echo.request:
+            pair = self._pairs.get(echo.destination + echo.source)
+            if pair is not None:
+                pair.reply(echo)
+            return
+        key = echo.source + echo.destination
+        if key not in self._pairs:
+            if len(self._pairs) >= MAX_PAIRS:
+                self.left_out += 1
+                return
+            self._pairs[key] = IcmpPair(echo.source, echo.destination)
+        self._pairs[key].request(echo)
+
+    def best(self) -> IcmpPair | None:
+        """Return the pair with the most requests."""
+        return max(self._pairs.values(), key=lambda pair: pair.n, default=None)

@@ -1,0 +1,119 @@
+"""The LENS dataset's CSV of satellite links: made of irtt's JSON, or of ping's text.
+
+::
+
+    timestamp,rtt,uplink,downlink                  of irtt: ns since 1970, then ms
+    1705744800626565141,120.126123,72.439368,47.68675
+    1705744800616897349,0,0,-1                     lost on the way back; uplink -1: lost on the way there
+    1705744800736637402,-1,0,0                     lost, nobody knows where
+
+    timestamp,rtt                                  of ping: s since 1970 when the answer came, ms
+    1705744800.533641,91.8
+
+``-1`` counts as a loss in a row without a round trip only: between clocks out of step a delay may be -1 ms. The
+one of ping has no sequence numbers: what was lost is not in it, so that nothing is known of losses.
+
+Source: the dataset's README, "Processed CSV dataset" (Zhao, Pan, "LENS: A LEO Satellite Network Measurement
+Dataset", MMSys 2024).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netlab.traces.importers.importer import Importer, ImportOptions
+from netlab.traces.importers.source import TraceSource
+from netlab.traces.importers.two_way_probes import ProbeFate, TwoWayProbes
+from netlab.traces.number_columns import NumberError, read_columns
+from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+
+__all__ = ["IMPORTER"]
+
+IRTT_COLUMNS = b"timestamp,rtt,uplink,downlink"
+PING_COLUMNS = b"timestamp,rtt"
+MAX_DELAY_MS = 1e12
+MAX_TIMESTAMP = 2.0**63
+_HINT = "rows are as in: 1705744800626565141,120.126123,72.439368,47.68675"
+
+Floats = NDArray[np.float64]
+
+
+def _header(source: TraceSource) -> bytes:
+    return source.head_lines[0].strip().lower() if source.head_lines else b""
+
+
+def _recognises(source: TraceSource) -> bool:
+    return _header(source) in (IRTT_COLUMNS, PING_COLUMNS)
+
+
+def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
+    header = _header(source)
+    if header not in (IRTT_COLUMNS, PING_COLUMNS):
+        hint = f"it begins with {IRTT_COLUMNS.decode()} or {PING_COLUMNS.decode()}"
+        raise source.refuse("the first line does not name the columns", 1, hint)
+    columns = _columns(source, header.count(b",") + 1)
+    for column, most in zip(columns, (MAX_TIMESTAMP, MAX_DELAY_MS, MAX_DELAY_MS, MAX_DELAY_MS), strict=False):
+        _refuse(source, ~(np.abs(column) <= most), f"a field is empty or beyond +-{most:g}")
+    if header == PING_COLUMNS:
+        return [_of_ping(source, columns[0], columns[1])]
+    return _of_irtt(source, *columns)
+
+
+def _of_irtt(source: TraceSource, t_ns: Floats, rtt_ms: Floats, up_ms: Floats, down_ms: Floats) -> list[Trace]:
+    _refuse(source, np.diff(t_ns, prepend=t_ns[0]) < 0.0, "the timestamp must not be before the row above")
+    fate = np.full(t_ns.size, ProbeFate.ANSWERED, dtype=np.int8)
+    fate[(rtt_ms == -1.0) & (up_ms == 0.0) & (down_ms == 0.0)] = ProbeFate.LOST
+    fate[(rtt_ms == 0.0) & (up_ms == -1.0) & (down_ms == 0.0)] = ProbeFate.LOST_FORWARD
+    fate[(rtt_ms == 0.0) & (up_ms == 0.0) & (down_ms == -1.0)] = ProbeFate.LOST_BACK
+    answered = fate == ProbeFate.ANSWERED
+    _refuse(source, answered & (rtt_ms <= 0.0), "neither a round trip nor one of the three ways to be lost")
+
+    def known_s(column_ms: Floats) -> Floats:
+        seconds: Floats = np.where(answered, column_ms, np.nan) / 1e3
+        return seconds
+
+    probes = TwoWayProbes(
+        t_s=(t_ns - t_ns[0]) / 1e9,
+        round_trip_s=known_s(rtt_ms),
+        forward_s=known_s(up_ms),
+        back_s=known_s(down_ms),
+        fate=fate,
+        single=False,
+    )
+    return probes.traces(source, f"{source.name}, LENS CSV of irtt")
+
+
+def _of_ping(source: TraceSource, came_s: Floats, rtt_ms: Floats) -> Trace:
+    _refuse(source, rtt_ms <= 0.0, "the round trip must be above 0")
+    sent_s = came_s - rtt_ms / 1e3
+    order = np.argsort(sent_s, kind="stable")
+    return Trace.of(
+        sent_s[order] - sent_s.min(),
+        path=TracedPath.ROUND_TRIP,
+        clocks=ClockVerdict.ONE_CLOCK,
+        delay_s=rtt_ms[order] / 1e3,
+        source=f"{source.name}, LENS CSV of ping",
+        source_sha256=source.sha256,
+    )
+
+
+def _columns(source: TraceSource, width: int) -> list[Floats]:
+    data = source.data().replace(b"\r\n", b"\n")
+    if not data.endswith(b"\n"):
+        data += b"\n"
+    try:
+        columns = read_columns(data, width, range(width), begin=data.index(b"\n") + 1)
+    except NumberError as error:
+        raise source.refuse(str(error), error.row + 2, _HINT) from None
+    if not columns[0].size:
+        raise source.refuse("holds no row below its header", hint=_HINT)
+    return columns
+
+
+def _refuse(source: TraceSource, broken: NDArray[np.bool_], rule: str) -> None:
+    if broken.any():
+        raise source.refuse(rule, int(np.argmax(broken)) + 2, _HINT)
+
+
+IMPORTER = Importer("lens", "the LENS dataset's CSV: timestamp,rtt,uplink,downlink", _recognises, _read)

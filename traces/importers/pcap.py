@@ -1,0 +1,225 @@
+"""The importer of packet captures: pcap and pcapng, by what is in them.
+
+::
+
+    packets --packet_headers--+--> TcpRoundTrips   round trips of the connection with most of them
+                              +--> IcmpRoundTrips  round trips, losses, duplicates of the pair that asks most
+                              +--> RadiotapFrames  rates of the transmitter with most data frames
+
+Of the three, that with most samples is taken, or the one that is asked for: one trace, whose source text says of
+whom it is and what was left out. A capture that ends within a packet is read up to there, and the text says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from netlab.errors import TraceError
+from netlab.traces.capture_stream import Readable
+from netlab.traces.gzip_stream import GzipStream
+from netlab.traces.importers.icmp_round_trips import IcmpPair, IcmpRoundTrips
+from netlab.traces.importers.importer import Importer, ImportOptions
+from netlab.traces.importers.packet_headers import Echo, TcpSegment, decode_packet
+from netlab.traces.importers.radiotap import WirelessFrame
+from netlab.traces.importers.radiotap_frames import RadiotapFrames, Transmitter
+from netlab.traces.importers.source import TraceSource
+from netlab.traces.importers.tcp_round_trips import TcpRoundTrips, TcpSide
+from netlab.traces.packet_capture import PacketFile, is_capture
+from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+
+__all__ = ["IMPORTER", "KINDS"]
+
+KINDS = ("tcp", "icmp", "wifi")
+"""What can be asked for of a capture that holds several."""
+
+_PROGRESS_EVERY = 100_000
+
+
+class _Seen:
+    """All that a capture's packets were, and why it ended before its end; empty where it is whole."""
+
+    def __init__(self) -> None:
+        self.tcp, self.icmp, self.wifi = TcpRoundTrips(), IcmpRoundTrips(), RadiotapFrames()
+        self.packets = 0
+        self.last_ns = 0
+        self.damage = ""
+
+    def read(self, file: PacketFile, progress: Callable[[str], None]) -> None:
+        """Take in all packets."""
+        for packet in file:
+            self.packets += 1
+            if self.packets % _PROGRESS_EVERY == 0:
+                progress(f"{self.packets:,} packets")
+            found = decode_packet(packet)
+            if packet.time_ns is not None:
+                self.last_ns = max(self.last_ns, packet.time_ns)
+            if isinstance(found, TcpSegment):
+                self.tcp.add(found)
+            elif isinstance(found, Echo):
+                self.icmp.add(found)
+            elif isinstance(found, WirelessFrame):
+                self.wifi.add(found)
+        self.damage = file.damage
+
+
+class _Best(NamedTuple):
+    """What each kind has to offer; None where nothing."""
+
+    tcp: TcpSide | None
+    icmp: IcmpPair | None
+    wifi: Transmitter | None
+
+    def kind(self, wanted: str) -> str:
+        """Return the kind to take: the wanted one, or that with most samples; empty where there is none."""
+        counts = {"tcp": _count(self.tcp), "icmp": _count(self.icmp), "wifi": _count(self.wifi)}
+        found = wanted or max(counts, key=lambda kind: counts[kind])
+        return found if counts[found] else ""
+
+
+def _count(one: TcpSide | IcmpPair | Transmitter | None) -> int:
+    return 0 if one is None else one.n
+
+
+def _recognises(source: TraceSource) -> bool:
+    return is_capture(source.head)
+
+
+def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
+    """Return the one trace of a capture.
+
+    Raises:
+        TraceError: It is no capture, holds nothing that a trace could be made of, or scapy is not installed.
+    """
+    if options.kind and options.kind not in KINDS:
+        raise source.refuse(f"kind = {options.kind[:40]!r}: a capture holds {', '.join(KINDS)}")
+    seen = _Seen()
+    with _opened(source) as opened:
+        seen.read(PacketFile(opened, source.path), options.progress)
+        if isinstance(opened, GzipStream) and opened.broken and not seen.damage:
+            seen.damage = "its gzip is cut short or damaged"
+    best = _Best(seen.tcp.best(), seen.icmp.best(), seen.wifi.best())
+    kind = best.kind(options.kind)
+    end = f"; {seen.damage}" if seen.damage else ""
+    if kind == "tcp" and best.tcp is not None:
+        return [_of_tcp(source, seen.tcp, best.tcp, end)]
+    if kind == "icmp" and best.icmp is not None:
+        return [_of_icmp(source, seen, best.icmp, end)]
+    if kind == "wifi" and best.wifi is not None:
+        return [_of_wifi(source, seen.wifi, best.wifi, end)]
+    raise _nothing(source, seen, options.kind)
+
+
+@contextlib.contextmanager
+def _opened(source: TraceSource) -> Iterator[Readable]:
+    """Open a capture, out of gzip a piece at a time: one that was cut off there as well is read up to there.
+
+    Raises:
+        TraceError: It is not there any more.
+    """
+    if not source.compressed:
+        yield source.open()
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            packed = stack.enter_context(Path(source.path).open("rb"))
+        except OSError as error:
+            hint = "check the path and its rights"
+            raise source.refuse(f"cannot be read: {error.strerror}", hint=hint) from None
+        yield GzipStream(packed)
+
+
+def _of_tcp(source: TraceSource, tcp: TcpRoundTrips, side: TcpSide, end: str) -> Trace:
+    began_ns, delays_ns = (np.array(column, dtype=np.int64) for column in side.samples)
+    order = np.argsort(began_ns, kind="stable")
+    by = "data" if side.by_data else "acknowledgements"
+    text = f"pcap {source.name}: TCP {side.label}, timed by its {by}; {side.retransmissions:,} retransmissions"
+    text += _others("connection", tcp.connections - 1)
+    text += (f"; {tcp.left_out:,} segments of yet others" if tcp.left_out else "") + end
+    return Trace.of(
+        (began_ns[order] - began_ns.min()) / 1e9,
+        path=TracedPath.ROUND_TRIP,
+        clocks=ClockVerdict.ONE_CLOCK,
+        delay_s=delays_ns[order] / 1e9,
+        source=text,
+        source_sha256=source.sha256,
+    )
+
+
+def _of_icmp(source: TraceSource, seen: _Seen, pair: IcmpPair, end: str) -> Trace:
+    sent_ns, delay_s, lost, copies = pair.columns(seen.last_ns)
+    order = np.argsort(sent_ns, kind="stable")
+    text = f"pcap {source.name}: echo requests of {pair.label}{_others('pair', seen.icmp.pairs - 1)}"
+    text += (f"; {seen.icmp.left_out:,} requests of yet others" if seen.icmp.left_out else "") + end
+    return Trace.of(
+        (sent_ns[order] - sent_ns.min()) / 1e9,
+        path=TracedPath.ROUND_TRIP,
+        clocks=ClockVerdict.ONE_CLOCK,
+        delay_s=delay_s[order],
+        lost=lost[order],
+        copies=copies[order],
+        source=text,
+        source_sha256=source.sha256,
+    )
+
+
+def _of_wifi(source: TraceSource, wifi: RadiotapFrames, transmitter: Transmitter, end: str) -> Trace:
+    summary = transmitter.summary()
+    if np.isnan(summary.rates_bps).all():
+        hint = "capture on an interface in monitor mode, whose frames have a radiotap header: docs/capture.md"
+        raise source.refuse(f"none of the {summary.kind} of {transmitter.label} says its rate", hint=hint)
+    order = np.argsort(summary.times_ns, kind="stable")
+    signal = "signal unknown" if summary.signal_dbm is None else f"signal {summary.signal_dbm:g} dBm (median)"
+    text = f"pcap {source.name}: {summary.kind} of {transmitter.label} on the air: "
+    text += f"{summary.retry_ratio:.1%} retries, {signal}{_others('transmitter', wifi.transmitters - 1)}{end}"
+    return Trace.of(
+        (summary.times_ns[order] - summary.times_ns.min()) / 1e9,
+        path=TracedPath.FORWARD,
+        clocks=ClockVerdict.ONE_CLOCK,
+        rate_bps=summary.rates_bps[order],
+        source=text,
+        source_sha256=source.sha256,
+    )
+
+
+def _others(noun: str, n: int) -> str:
+    return f"; {n:,} other {noun}{'s' if n > 1 else ''} left out" if n > 0 else ""
+
+
+def _nothing(source: TraceSource, seen: _Seen, wanted: str) -> TraceError:
+    """Return the error that says what a capture lacks, and how to capture it."""
+    if not seen.packets:
+        problem, hint = "holds no whole packet", "capture again, for longer"
+        problem += f"; {seen.damage}" if seen.damage else ""
+    elif wanted == "icmp":
+        problem, hint = "holds no ICMP echo request", "ping while you capture"
+    elif wanted == "wifi":
+        problem = "holds no 802.11 frame that names its sender"
+        hint = "capture on an interface in monitor mode: docs/capture.md says how"
+    elif seen.tcp.segments:
+        problem, hint = _no_round_trip(seen.tcp)
+    elif wanted == "tcp":
+        problem, hint = "holds no TCP segment", "let something use TCP while you capture"
+    else:
+        problem = (
+            f"holds nothing to make a trace of: in its {seen.packets:,} packets is no TCP, no ICMP echo request"
+        )
+        problem, hint = f"{problem} and no 802.11 frame that has a time", "capture TCP or a ping: netlab capture"
+    return source.refuse(problem, hint=hint)
+
+
+def _no_round_trip(tcp: TcpRoundTrips) -> tuple[str, str]:
+    """Return what is wrong with TCP that gives no round trip, and what to do."""
+    if tcp.without_timestamps:
+        share = f"{tcp.without_timestamps:,} of its {tcp.segments:,} TCP segments have no timestamps option"
+        hint = "on the sender `sysctl net.ipv4.tcp_timestamps=1` and capture again, or capture a ping"
+        return f"holds no round trip: {share}, which RTTs are read from", hint
+    hint = "capture both directions, and for longer than a round trip"
+    return "holds no round trip: no TCP timestamp in it is echoed in it", hint
+
+
+IMPORTER = Importer("pcap", "packet captures: TCP timestamps, ICMP echo, 802.11 radiotap", _recognises, _read)

@@ -1,0 +1,167 @@
+"""TraceSource: a file to be read as a trace: opened once, bounded, taken out of gzip, hashed as it lies on disk.
+
+::
+
+    path --read once--> bytes on disk --gunzip, bounded--> data()   whole
+                           |                    `--------> head     the first 64 KiB, for recognising a format
+                           `--> sha256
+
+Knows no format.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import stat
+import zlib
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO
+
+from netlab.errors import TraceError
+
+__all__ = ["HEAD_BYTES", "MAX_FILE_BYTES", "TraceSource"]
+
+MAX_FILE_BYTES = 1 << 30
+"""The largest file that is read, and the most that may come out of a compressed one."""
+
+HEAD_BYTES = 1 << 16
+
+_CHUNK_BYTES = 1 << 20
+_GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = 31  # zlib: the largest window, and a gzip header around it
+_MAX_NAME = 120
+
+
+class TraceSource:
+    """A file, read once; what follows is asked of its bytes in memory.
+
+    Args:
+        path: The file; its bytes may be gzip's.
+        max_bytes: The most it may have, compressed and not.
+
+    Attributes:
+        path: The file as it was named.
+        max_bytes: As given.
+
+    Raises:
+        TraceError: It cannot be read, is no plain file or is too large.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], max_bytes: int = MAX_FILE_BYTES) -> None:
+        self.path = os.fspath(path)
+        self.max_bytes = max_bytes
+        self._raw = self._read()
+
+    @property
+    def name(self) -> str:
+        """Return the file's name for a person: without its folder, in printable characters."""
+        name = Path(self.path).name
+        return "".join(c if c.isprintable() else "?" for c in name)[:_MAX_NAME]
+
+    @cached_property
+    def sha256(self) -> str:
+        """Return the hash of the file as it lies on disk, in hex."""
+        return hashlib.sha256(self._raw).hexdigest()
+
+    @property
+    def compressed(self) -> bool:
+        """Tell whether the bytes on disk are gzip's."""
+        return self._raw.startswith(_GZIP)
+
+    @cached_property
+    def head(self) -> bytes:
+        """Return the first 64 KiB, decompressed; less where the rest of a compressed file is damaged."""
+        if not self.compressed:
+            return self._raw[:HEAD_BYTES]
+        try:
+            return zlib.decompressobj(_GZIP_WINDOW).decompress(self._raw, HEAD_BYTES)
+        except zlib.error:
+            return b""
+
+    @property
+    def whole_in_head(self) -> bool:
+        """Tell whether ``head`` is all there is."""
+        return len(self.head) < HEAD_BYTES
+
+    @cached_property
+    def head_lines(self) -> list[bytes]:
+        """Return the whole lines of ``head`` without their ends; one cut off by its end is left out."""
+        lines = self.head.removeprefix(b"\xef\xbb\xbf").splitlines()
+        return lines if self.whole_in_head else lines[:-1]
+
+    def data(self) -> bytes:
+        """Return all bytes, decompressed.
+
+        Raises:
+            TraceError: The compressed bytes are damaged or cut short, or hold too much.
+        """
+        return self._data
+
+    def open(self) -> io.BytesIO:
+        """Return all bytes as a file to read from.
+
+        Raises:
+            TraceError: As ``data``.
+        """
+        return io.BytesIO(self.data())
+
+    def refuse(self, message: str, line: int = 0, hint: str = "") -> TraceError:
+        """Return the error that says what is wrong with this file, to be raised."""
+        return TraceError(message, self.path, line, hint)
+
+    @cached_property
+    def _data(self) -> bytes:
+        return self._gunzipped() if self.compressed else self._raw
+
+    def _gunzipped(self) -> bytes:
+        """Decompress in chunks, so that a small file cannot ask for all memory."""
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(self._raw)) as file:
+                while chunk := file.read(_CHUNK_BYTES):
+                    size += len(chunk)
+                    if size > self.max_bytes:
+                        raise self._too_large("holds, decompressed, more than")
+                    chunks.append(chunk)
+        except (OSError, EOFError, zlib.error) as error:
+            raise self.refuse(f"is not whole as gzip: {error}", hint="copy or download it again") from None
+        return b"".join(chunks)
+
+    def _read(self) -> bytes:
+        try:
+            # Not blocking: a named pipe without a writer must not hang us.
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            try:
+                found = os.fstat(descriptor)
+                if not stat.S_ISREG(found.st_mode):
+                    raise self.refuse("is not a plain file", hint="name a file; save a stream to one first")
+                if found.st_size > self.max_bytes:
+                    raise self._too_large("is larger than")
+                with os.fdopen(descriptor, "rb", closefd=False) as file:
+                    raw = self._read_chunks(file)
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise self.refuse(f"cannot be read: {reason}", hint="check the path and its rights") from None
+        if len(raw) > self.max_bytes:  # it has grown, or its size was a fiction (/proc)
+            raise self._too_large("is larger than")
+        return raw
+
+    def _read_chunks(self, file: BinaryIO) -> bytes:
+        """Read at most one byte more than allowed; in chunks, since a read of so many makes room for all of them."""
+        chunks: list[bytes] = []
+        left = self.max_bytes + 1
+        while left and (chunk := file.read(min(left, _CHUNK_BYTES))):
+            chunks.append(chunk)
+            left -= len(chunk)
+        return b"".join(chunks)
+
+    def _too_large(self, what: str) -> TraceError:
+        size = f"{self.max_bytes >> 20} MiB" if self.max_bytes >= 1 << 20 else f"{self.max_bytes} bytes"
+        return self.refuse(f"{what} {size}, the most that is read", hint="cut it into parts")
