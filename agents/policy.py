@@ -10,7 +10,6 @@ To add one: write its file, then its line in ``RECIPES``.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -18,6 +17,7 @@ from msgspec import Struct
 from netlab.agents.cartpole_linear import LinearCartPole
 from netlab.agents.cartpole_physics import CartPolePhysics
 from netlab.control.policy import Persistence, Policy, Predictor
+from netlab.did_you_mean import did_you_mean
 from netlab.errors import SpecError
 from netlab.messages import TaskDescription
 
@@ -48,8 +48,7 @@ def find_policy(name: str) -> Recipe:
     """
     recipe = RECIPES.get(name)
     if recipe is None:
-        near = difflib.get_close_matches(name, RECIPES, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(RECIPES)}"
+        hint = did_you_mean(name, RECIPES) or f"one of: {', '.join(RECIPES)}"
         raise SpecError(f"no policy is called {name!r:.100}", key="policy", hint=hint)
     return recipe
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable
 
+from netlab.did_you_mean import did_you_mean
 from netlab.envs.cartpole import CartPole
 from netlab.envs.config import DEFAULT_RATE_HZ
 from netlab.envs.task import Task
@@ -38,7 +38,6 @@ def find_task(name: str) -> Callable[[float], Task]:
     """
     make = TASKS.get(name)
     if make is None:
-        near = difflib.get_close_matches(name, TASKS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(TASKS)}"
+        hint = did_you_mean(name, TASKS) or f"one of: {', '.join(TASKS)}"
         raise SpecError(f"no task is called {name!r:.100}", key="task", hint=hint)
     return make

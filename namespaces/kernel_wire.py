@@ -25,7 +25,7 @@ from netlab.namespaces.kernel_recorder import KernelRecorder
 from netlab.namespaces.link_plan import MAX_MTU_BYTES, EndPlan, LinkPlan
 from netlab.namespaces.medium_plan import MediumPlan
 from netlab.namespaces.namespace import Namespace
-from netlab.namespaces.netem_batch import change_netems
+from netlab.namespaces.netem_batch import PreparedNetems, change_netems, prepare_netems
 from netlab.namespaces.netem_qdisc import NetemQdisc
 from netlab.namespaces.node import Node, batches
 from netlab.namespaces.offload import switch_offloads_off
@@ -213,6 +213,10 @@ class KernelWire(Node):
     def change_together(self, changes: Sequence[Change]) -> Refusals:
         """Put several qdiscs, each named once, in new states: the kernel gets all of it in one message."""
         return change_netems(changes)
+
+    def prepare_together(self, changes: Sequence[Change]) -> PreparedNetems | None:
+        """Join the messages of changes before they are due; None where one of them cannot be made ahead."""
+        return prepare_netems(changes)
 
     def record(self) -> KernelRecorder:
         """Begin to record packets by packet sockets.

@@ -156,6 +156,11 @@ class Link:
             return True
         return self.wire.seeded and all(state is not None and state.seed is not None for state in states)
 
+    @property
+    def is_played(self) -> bool:
+        """Tell whether a schedule is being played on it, which changes it by itself."""
+        return self._is_playing()
+
     def begin_play(self, is_playing: Callable[[], bool]) -> None:
         """Leave the link to a Player; nobody else changes it as long as ``is_playing`` tells so."""
         self._is_playing = is_playing

@@ -6,6 +6,7 @@
     apply_fast(state)  patch the bytes of the last change -> send -> acknowledgement
     stage(state)       patch them; whoever sends them, with those of others, says how it went: settle()
     prepare(state)     patch them ahead of time, so that stage(state) has nothing left to do
+    board(flight)      they are sent with others by whoever asked; it says how that went: land()
 
 Knows the socket and the codec, no link; what the kernel does not tell is noted in a HeldState.
 """
@@ -36,6 +37,7 @@ from netlab.traces.qdisc_state import QdiscState
 
 if TYPE_CHECKING:
     from netlab.namespaces.features import KernelFeatures
+    from netlab.namespaces.held_state import Flight
     from netlab.namespaces.prebuilt_request import PrebuiltRequest
     from netlab.namespaces.rtnetlink import RouteSocket
 
@@ -112,6 +114,7 @@ class NetemQdisc:
             FeatureMissing: This kernel has no netem.
             KernelError: The kernel refuses, or shows another state afterwards.
         """
+        self._held.leave()
         self._forget()
         options = encode_netem(state)
         accepted = False
@@ -189,8 +192,32 @@ class NetemQdisc:
         """
         request = self._request
         self._prepared = None
+        self._held.leave()
         if request is not None and self._cold is not None and self._patch(request, state):
             self._prepared = state
+
+    def prepared(self, state: QdiscState) -> PrebuiltRequest | None:
+        """Return the message for a state if ``prepare`` has made it and nothing has come in between."""
+        return self._request if self._prepared is state and self._cold is not None else None
+
+    def board(self, flight: Flight) -> None:
+        """Go with others: what ``prepared`` returned is sent as it stands when the flight is under way.
+
+        Once it is answered, ``land`` must be called; before it is sent, anything else may be asked for instead.
+        """
+        assert self._prepared is not None  # asked for by prepared
+        self._held.board(flight, self._prepared)
+
+    def land(self, accepted: bool) -> None:
+        """Take note of what has become of what went with others.
+
+        Args:
+            accepted: Whether the kernel is known to have taken it.
+        """
+        self._prepared = None
+        if not accepted:
+            self._cold = None
+        self._held.land(accepted)
 
     def _patch(self, request: PrebuiltRequest, state: QdiscState) -> bool:
         """Put a state's hot fields into the message; False where its cold ones are not those in it."""
@@ -263,6 +290,7 @@ class NetemQdisc:
 
     def delete(self) -> None:
         """Delete the qdisc and the packets in it."""
+        self._held.leave()
         self._socket.qdisc_delete(self.ifindex, self.handle, self._parent)
         self._forget()
 

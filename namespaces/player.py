@@ -6,13 +6,15 @@
                       `-superseded------------> PlayedStep(asked, -)      nothing is left out silently
     beside it, with time to spare, and at the end: Verifier
 
-A late step is applied late, or, when its successor is due as well, logged as superseded. Deadlines are
-counted from one start, so lateness never adds up. What is due on one deadline, both directions of a link or
-many links, goes to the kernel in one message. Time and kernel are handed in: the tests jump.
+A late step is applied late, or, when its successor is due as well, logged as superseded; none is applied early.
+Deadlines are counted from one start, so lateness never adds up. What is due on one deadline, both directions of
+a link or many links, goes to the kernel in one message, which is ready before. Where deadlines come faster than
+messages go, several wait for one: see ``_REST_S``. Time and kernel are handed in: the tests jump.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from types import TracebackType
@@ -25,12 +27,20 @@ from netlab.errors import LabError
 from netlab.namespaces.impairer import Change, ChangeTogether, Impairer, Refusals
 from netlab.namespaces.play_log import DEFAULT_LOG_STEPS, PlayedStep, PlayerCounts, PlayLog
 from netlab.namespaces.player_clock import InterruptibleClock, PlayerClock
-from netlab.namespaces.staged_changes import Preparable
+from netlab.namespaces.staged_changes import Preparable, PreparedChanges, PreparesTogether
 from netlab.namespaces.syscalls import set_timer_slack
-from netlab.namespaces.timeline import Cue, Timeline, Track
+from netlab.namespaces.timeline import Cue, Taken, Timeline, Track
 from netlab.namespaces.verifier import Verifier
 
 __all__ = ["Played", "Player"]
+
+
+_CROWD = 8
+_BEHIND_S = 0.1e-3
+_REST_S = 1e-3
+"""Where one message had to carry what was due on so many moments, and the first of them had waited so long, the
+next message goes so much later, or as soon as a track comes twice, with all that is due by then: a message costs
+as much as a dozen changes. Never in virtual time, where nothing waits."""
 
 
 class Played(Struct, frozen=True):
@@ -48,6 +58,7 @@ class Player:
         change_together: How what is due on one deadline is put in force: the wire's.
         clock: Where time comes from.
         log_steps: How many of the newest steps the log keeps.
+        wire: Where changes can be made ready together before they are due; None where they cannot.
     """
 
     def __init__(
@@ -56,9 +67,11 @@ class Player:
         change_together: ChangeTogether,
         clock: PlayerClock | None = None,
         log_steps: int = DEFAULT_LOG_STEPS,
+        wire: PreparesTogether | None = None,
     ) -> None:
         self._played = tuple(played)
         self._change_together = change_together
+        self._wire = wire
         self._impairers = [one.impairer for one in self._played]
         self._preparable = [one if isinstance(one, Preparable) else None for one in self._impairers]
         if len({one.track.name for one in self._played}) != len(self._played):
@@ -66,7 +79,8 @@ class Player:
         self._timeline = Timeline([one.track for one in self._played])
         self._clock: PlayerClock = clock or InterruptibleClock()
         self._log = PlayLog(log_steps)
-        self._start_s = 0.0
+        self._start_s: float | None = None
+        self._rested_s = -math.inf
         self._next_s: float | None = 0.0
         self._verifier = Verifier()
         self._problem: BaseException | None = None
@@ -83,6 +97,14 @@ class Player:
     def counts(self) -> PlayerCounts:
         """What has been played so far."""
         return msgspec.structs.replace(self._log.counts, verified=self._verifier.verified)
+
+    @property
+    def start_s(self) -> float | None:
+        """When play began, in seconds of the Player's clock, the monotonic one unless given; None before.
+
+        What the log calls asked and applied counts from here.
+        """
+        return self._start_s
 
     @property
     def duration_s(self) -> float:
@@ -151,20 +173,21 @@ class Player:
 
     def play(self) -> None:
         """Play to the end or the interrupt, in the calling thread."""
-        self._start_s = self._clock.now_s()
+        start_s = self._start_s = self._clock.now_s()
         while not self._interrupt.is_set():
             next_s = self._next_s = self._timeline.next_s()
             if next_s is None:
-                self._clock.wait_until(self._start_s + self._timeline.end_s, self._interrupt)
+                self._clock.wait_until(start_s + self._timeline.end_s, self._interrupt)
                 break
-            self._make_ready()
             # All that can be done before the deadline is done before it.
-            cues = self._timeline.take()
-            changes = self._changes(cues)
-            self._clock.wait_until(self._start_s + next_s, self._interrupt)
+            self._make_ready()
+            taken = self._timeline.take(self._rested_s)
+            changes = self._changes(taken.cues)
+            prepared = self._wire.prepare_together(changes) if self._wire is not None else None
+            self._clock.wait_until(start_s + taken.last_s, self._interrupt)
             if not self._interrupt.is_set():
                 # Start + next - start may come out a hair below next.
-                self._play_due(max(next_s, self._now_s()), cues, changes)
+                self._play_due(max(taken.last_s, self._now_s()), taken, changes, prepared)
 
     def _make_ready(self) -> None:
         """Make what comes next, while there is time."""
@@ -176,19 +199,26 @@ class Player:
     def _changes(self, cues: Sequence[Cue]) -> list[Change]:
         return [Change(self._impairers[cue.position], cue.state) for cue in cues]
 
-    def _play_due(self, now_s: float, cues: Sequence[Cue], changes: list[Change]) -> None:
+    def _play_due(
+        self, now_s: float, taken: Taken, changes: list[Change], prepared: PreparedChanges | None
+    ) -> None:
         """Apply what is due by now and log it.
 
         Args:
             now_s: The time.
-            cues: What is due at least.
-            changes: What they ask for.
+            taken: What is due at least.
+            changes: What that asks for.
+            prepared: The same ready to be made; None where it is not.
         """
-        due = self._timeline.due(now_s, cues)
-        if due.cues is not cues:
-            changes = self._changes(due.cues)
-        refusals = self._change_together(changes)
-        applied_s = self._now_s()
+        due = self._timeline.due(now_s, taken)
+        if due.cues is not taken.cues:
+            refusals, applied_s = self._change_together(self._changes(due.cues)), self._now_s()
+        elif prepared is None:
+            refusals, applied_s = self._change_together(changes), self._now_s()
+        else:
+            refusals, applied_s = prepared.carry_out(self._now_s)
+        is_crowded = due.moments >= _CROWD and now_s - taken.cues[0].asked_s > _BEHIND_S
+        self._rested_s = applied_s + _REST_S if is_crowded else -math.inf
         if any(refusals):
             self._note_each(due.cues, refusals, applied_s)
         else:
@@ -222,6 +252,9 @@ class Player:
         try:
             while not self._interrupt.wait(wait_s):
                 next_s = self._next_s if self.is_playing() else None
+                if self._start_s is None:
+                    wait_s = 0.001
+                    continue
                 if next_s is None and self._verifier.is_done():  # asked in this order: nothing comes in between
                     return
                 wait_s = self._verifier.turn(self._now_s(), next_s)
@@ -229,4 +262,5 @@ class Player:
             self._problem = self._problem or error
 
     def _now_s(self) -> float:
+        assert self._start_s is not None  # asked for in play alone
         return self._clock.now_s() - self._start_s

@@ -3,7 +3,7 @@
 ::
 
     patch message --send--> kernel --one ack, compared whole--> ok | KernelError
-    several       --one send--> kernel --refusals, and one ack for the last--> ok | KernelError each
+    several --join--> bytes --one send--> kernel --refusals, and one ack for the last--> ok | KernelError each
 
 Knows the socket and its turns, not what the message says.
 """
@@ -20,7 +20,7 @@ from netlab.errors import KernelError
 from netlab.namespaces.netlink_ack import HEADER, NLM_F_CAPPED, NLMSG_ERROR, read_ack, refusal, split_replies
 from netlab.namespaces.netlink_turn import FREE, REPLY_BYTES, NetlinkTurn
 
-__all__ = ["PrebuiltRequest", "send_together"]
+__all__ = ["JoinedRequests", "PrebuiltRequest", "send_together"]
 
 _ACK_BYTES = 400
 # Each refusal waits in the receive buffer until the send returns, so a send is bounded both ways.
@@ -99,27 +99,49 @@ class PrebuiltRequest:
         raise KernelError(self._attempt, errno.EPROTO, "the kernel answered without an acknowledgement")
 
 
-def send_together(requests: Sequence[PrebuiltRequest]) -> list[KernelError | None]:
-    """Send several requests of one socket, each once, in as few messages to the kernel as it takes.
+class JoinedRequests:
+    """Requests of one socket as the bytes of as few messages as it takes; what the requests say later is not in.
 
-    The kernel carries them out one right after the other and goes on after one that it refuses.
-
-    Returns:
-        For each request its refusal, or None.
+    Args:
+        requests: Each once.
     """
-    outcomes: list[KernelError | None] = []
-    while len(outcomes) < len(requests):
-        count = size = 0
-        for request in requests[len(outcomes) : len(outcomes) + _TOGETHER_MESSAGES]:
-            size += len(request.message)
-            if count and size > _TOGETHER_BYTES:
-                break
-            count += 1
-        outcomes += _exchange(requests[len(outcomes) : len(outcomes) + count])
-    return outcomes
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, requests: Sequence[PrebuiltRequest]) -> None:
+        self._parts: list[tuple[bytearray, Sequence[PrebuiltRequest]]] = []
+        done = 0
+        while done < len(requests):
+            count = size = 0
+            for request in requests[done : done + _TOGETHER_MESSAGES]:
+                size += len(request.message)
+                if count and size > _TOGETHER_BYTES:
+                    break
+                count += 1
+            part = requests[done : done + count]
+            self._parts.append((_joined(part), part))
+            done += count
+
+    def send(self) -> list[KernelError | None]:
+        """Send them once.
+
+        The kernel carries them out one right after the other and goes on after one that it refuses.
+
+        Returns:
+            For each request its refusal, or None.
+        """
+        outcomes: list[KernelError | None] = []
+        for joined, requests in self._parts:
+            outcomes += _exchange(joined, requests)
+        return outcomes
 
 
-def _exchange(requests: Sequence[PrebuiltRequest]) -> list[KernelError | None]:
+def send_together(requests: Sequence[PrebuiltRequest]) -> list[KernelError | None]:
+    """Send several requests of one socket as they stand now, each once: see ``JoinedRequests``."""
+    return JoinedRequests(requests).send()
+
+
+def _exchange(joined: bytearray, requests: Sequence[PrebuiltRequest]) -> list[KernelError | None]:
     """Send requests in one datagram, and read the refusals among them up to the answer to the last.
 
     Only the last asks for an acknowledgement: the kernel answers in order, and refusals unasked, so what it has
@@ -127,14 +149,13 @@ def _exchange(requests: Sequence[PrebuiltRequest]) -> list[KernelError | None]:
     """
     first = requests[0]
     refused: dict[int, tuple[int, str]] = {}
-    joined = _joined(requests)
     try:
         first._free.pop()
     except IndexError:
         first._turn.take()
     try:
         first._send(joined)
-        _read_answers(first, requests[-1].sequence, refused)
+        _read_answers(first, requests[-1], refused)
     except BaseException as error:
         first._turn.drain()
         if not isinstance(error, OSError):
@@ -150,17 +171,19 @@ def _exchange(requests: Sequence[PrebuiltRequest]) -> list[KernelError | None]:
     return [_own_refusal(request, refused) for request in requests]
 
 
-def _read_answers(request: PrebuiltRequest, last: int, refused: dict[int, tuple[int, str]]) -> None:
-    """Read until the answer to the message of number ``last``; put refusals by number into ``refused``."""
+def _read_answers(request: PrebuiltRequest, last: PrebuiltRequest, refused: dict[int, tuple[int, str]]) -> None:
+    """Read until the answer to the last request; put refusals by number into ``refused``."""
     while True:
         answers = request._recv(REPLY_BYTES)
+        if answers == last._expected:
+            return
         for reply in split_replies(answers):
             if reply.kind != NLMSG_ERROR:
                 continue
             number, words = read_ack(reply)
             if number:
                 refused[reply.sequence] = number, words
-            if reply.sequence == last:
+            if reply.sequence == last.sequence:
                 return
 
 

@@ -5,19 +5,21 @@
     (target, state) ... --stage--> request, request ... --send, once--> Refusals
                         <-settle-- accepted or not, each, also when anything above failed
 
+    beforehand, where the wire can: changes --prepare_together--> PreparedChanges --carry_out--> the same
+
 Knows neither kernel nor relay: what a request is and how it is sent is handed in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from netlab.errors import KernelError, LabError, ProfileError
-from netlab.namespaces.impairer import Refusals
+from netlab.namespaces.impairer import Change, Refusals
 from netlab.traces.qdisc_state import QdiscState
 
-__all__ = ["Preparable", "Stageable", "change_staged"]
+__all__ = ["CarriedOut", "Preparable", "PreparedChanges", "PreparesTogether", "Stageable", "change_staged"]
 
 RequestT = TypeVar("RequestT")
 RequestT_co = TypeVar("RequestT_co", covariant=True)
@@ -41,6 +43,45 @@ class Preparable(Protocol):
 
     def prepare(self, state: QdiscState) -> None:
         """Get ready for a state that is asked for next, if it is; sends and promises nothing."""
+        ...
+
+
+class CarriedOut(NamedTuple):
+    """What has become of changes that were made together.
+
+    Attributes:
+        refusals: For each change its refusal, or None.
+        answered_s: When the answer was there.
+    """
+
+    refusals: Refusals
+    answered_s: float
+
+
+class PreparedChanges(Protocol):
+    """Changes of several directions, made ready to be made together, once."""
+
+    def carry_out(self, now_s: Callable[[], float]) -> CarriedOut:
+        """Make them, whatever has happened to their directions meanwhile.
+
+        Args:
+            now_s: Tells the time; asked once, as soon as the answer is there.
+        """
+        ...
+
+
+@runtime_checkable
+class PreparesTogether(Protocol):
+    """A wire that can get changes ready before they are due."""
+
+    def prepare_together(self, changes: Sequence[Change]) -> PreparedChanges | None:
+        """Return the changes ready to be made; None where there is nothing to gain.
+
+        Sends and promises nothing. Every direction has been told by ``prepare`` of the state it gets.
+
+        Raises:
+            LabError: As ``change_together``.
+        """
         ...
 
 

@@ -5,7 +5,8 @@
     Track forward  |s0------|s1------|s2------|s0' ...     a track: states of one qdisc and their start times
     Track back     |s0------|s1------|s2------|s0' ...
                             ^ one deadline, both directions
-    due(now) -> the newest cue of each track, and those it came too late for
+    take(until) -> the next cues, before they are due
+    due(now) ----> the newest cue of each track, and those it came too late for
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from netlab.errors import SpecError
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.schedule import Schedule
 
-__all__ = ["Cue", "Due", "Timeline", "Track", "schedule_track"]
+__all__ = ["Cue", "Due", "Taken", "Timeline", "Track", "schedule_track"]
 
 
 class Track(Struct, frozen=True, kw_only=True):
@@ -131,16 +132,38 @@ class Cue(Struct, gc=False):
         return following
 
 
+class Taken(NamedTuple):
+    """What comes next.
+
+    Attributes:
+        cues: One a track at most, in the order of time.
+        moments: On how many different moments they are due.
+    """
+
+    cues: Sequence[Cue]
+    moments: int
+
+    @property
+    def last_s(self) -> float:
+        """When the last of them is due."""
+        return self.cues[-1].asked_s
+
+
+_NOTHING = Taken((), 0)
+
+
 class Due(NamedTuple):
     """What must happen now.
 
     Attributes:
         cues: The newest due cue of each track, in the order of the tracks.
         superseded: Cues whose successor is due as well: too late for them.
+        moments: On how many different moments all of these were due.
     """
 
     cues: Sequence[Cue]
     superseded: Sequence[Cue]
+    moments: int
 
 
 class Timeline:
@@ -175,16 +198,34 @@ class Timeline:
             cue.state, cue.next  # noqa: B018 - made and kept
         return made
 
-    def take(self) -> list[Cue]:
-        """Take out the cues of the next moment, one a track at most, due or not; nothing where none is left."""
+    def take(self, until_s: float = -math.inf) -> Taken:
+        """Take out the cues of the next moment, due or not; nothing where none is left.
+
+        Args:
+            until_s: And of the moments up to this one, as long as no track comes twice.
+        """
         if not self._moments:
-            return []
+            return _NOTHING
+        cues, moments = self._take_moment(), 1
+        if not self._moments or self._moments[0] > until_s:
+            return Taken(cues, moments)
+        cues, positions = list(cues), {cue.position for cue in cues}
+        while self._moments and self._moments[0] <= until_s:
+            later = {cue.position for cue in self._next[self._moments[0]]}
+            if not positions.isdisjoint(later):
+                break
+            positions |= later
+            cues += self._take_moment()
+            moments += 1
+        return Taken(cues, moments)
+
+    def _take_moment(self) -> list[Cue]:
         cues = self._next.pop(heapq.heappop(self._moments))
         for cue in cues:
             self._line_up(cue.next)
         return cues
 
-    def due(self, now_s: float, taken: Sequence[Cue] = ()) -> Due:
+    def due(self, now_s: float, taken: Taken = _NOTHING) -> Due:
         """Take out every cue due by now.
 
         Args:
@@ -192,17 +233,19 @@ class Timeline:
             taken: What ``take`` took out before, if that is due as well.
         """
         if not self._moments or self._moments[0] > now_s:
-            return Due(taken, ())
-        newest = {cue.position: cue for cue in taken}
+            return Due(taken.cues, (), taken.moments)
+        newest = {cue.position: cue for cue in taken.cues}
         superseded: list[Cue] = []
+        moments = taken.moments
         while self._moments and self._moments[0] <= now_s:
-            for cue in self.take():
+            moments += 1
+            for cue in self._take_moment():
                 overtaken = newest.get(cue.position)
                 if overtaken is not None:
                     superseded.append(overtaken)
                 newest[cue.position] = cue
         self._unmade = [cue for cue in self._unmade if cue.asked_s > now_s]
-        return Due(sorted(newest.values(), key=_position), superseded)
+        return Due(sorted(newest.values(), key=_position), superseded, moments)
 
     def _line_up(self, cue: Cue | None) -> None:
         """Put a track's next cue among those of its moment."""

@@ -17,6 +17,7 @@ from netlab.errors import LabError
 from netlab.namespaces.link import Link
 from netlab.namespaces.player import Played, Player
 from netlab.namespaces.repeatable import require_no_chance
+from netlab.namespaces.staged_changes import PreparesTogether
 from netlab.namespaces.timeline import Track
 from netlab.traces.seed import Direction
 
@@ -73,7 +74,8 @@ class LabPlay:
             assert impairer is not None  # made with the track's first state
             played.append(Played(track, impairer))
         wire = self._tracks[0][0].wire  # one for all links of a lab
-        player = self.player = self._owner = Player(played, wire.change_together)
+        prepares = wire if isinstance(wire, PreparesTogether) else None
+        player = self.player = self._owner = Player(played, wire.change_together, wire=prepares)
         for link in {id(link): link for link, _, _ in self._tracks}.values():
             link.begin_play(player.is_playing)
         player.start()

@@ -7,29 +7,28 @@
        rates over time  |  distributions, one over another  |  losses in a row, side by side
 
 Roof. No display and nobody's own settings: the same traces give the same bytes. What is drawn, as numbers, comes
-from ``traces/trace_series.py``; here are axes, colours and words.
+from ``traces/trace_series.py``, in which panel from ``traces/panel.py``; here are axes and colours.
 """
 
 from __future__ import annotations
 
 import enum
 import io
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netlab.errors import FeatureMissing, TraceError
+from netlab.errors import FeatureMissing
 from netlab.traces.axis_unit import AxisUnit
-from netlab.traces.plotted import Plotted
-from netlab.traces.trace import ClockVerdict, Trace
+from netlab.traces.loss_run import loss_runs
+from netlab.traces.panel import Panel, PanelKind, PlotKind, panel_rows
+from netlab.traces.plotted import Plotted, delay_name
 from netlab.traces.trace_series import (
     Series,
     delay_distribution,
     delay_series,
     loss_marks,
-    loss_runs,
     outages,
     rate_series,
     run_bins,
@@ -40,12 +39,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    _Row = list[Callable[[Axes], None]]
+    from netlab.traces.trace import Trace
 
-__all__ = ["MAX_PLOTTED", "PictureFormat", "PlotKind", "TraceFigure", "draw_traces"]
-
-MAX_PLOTTED = 6
-"""As many as can be told apart by colour."""
+__all__ = ["PictureFormat", "TraceFigure", "draw_traces"]
 
 WIDTH_PIXELS, HEIGHT_PIXELS, DOTS_PER_INCH = 1200, 800, 100
 _ROW_PIXELS = 260
@@ -65,14 +61,6 @@ _STYLE = {
     "axes.spines.right": False,
     "text.parse_math": False,  # labels are names of files, not formulas
 }
-
-
-class PlotKind(enum.StrEnum):
-    """What is to be seen."""
-
-    TIME = "time"
-    CDF = "cdf"
-    RUNS = "runs"
 
 
 class PictureFormat(enum.StrEnum):
@@ -114,48 +102,21 @@ def draw_traces(plotted: Sequence[Plotted], kinds: Collection[PlotKind] = tuple(
         FeatureMissing: matplotlib is not installed.
         TraceError: There are too many of them, or nothing to be seen.
     """
-    if not 1 <= len(plotted) <= MAX_PLOTTED:
-        hint = "plot some of them into a picture of their own"
-        raise TraceError(f"{len(plotted)} traces: a picture shows 1 to {MAX_PLOTTED}", "plot", hint=hint)
-    rows = [row for row in (*_rows_over_time(plotted, kinds), _last_row(plotted, kinds)) if row]
-    if not rows:
-        where = plotted[-1].trace.source or "trace"
-        raise TraceError(f"nothing to be seen as {' or '.join(kinds)}", where, hint="see: netlab trace show")
+    rows = panel_rows(plotted, kinds)
+    colours = _Colours(plotted)
     with _own_style():
         figure = _blank(len(rows))
         grid = figure.add_gridspec(len(rows), 2)
         for number, row in enumerate(rows):
             for column, panel in enumerate(row):
-                panel(figure.add_subplot(grid[number, column] if len(row) > 1 else grid[number, :]))
+                axes = figure.add_subplot(grid[number, column] if len(row) > 1 else grid[number, :])
+                _DRAW[panel.kind](axes, panel, colours)
         if len(plotted) > 1:
-            _add_key(figure, plotted)
+            _add_key(figure, plotted, colours)
         # Once and for all: laid out again for another format, it would move by a hair.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
     return TraceFigure(figure)
-
-
-def _rows_over_time(plotted: Sequence[Plotted], kinds: Collection[PlotKind]) -> Iterator[_Row]:
-    """Yield a row for each measured trace, and one for the rates of all."""
-    if PlotKind.TIME not in kinds:
-        return
-    measured = [one for one in plotted if not one.is_asked]
-    for one in measured:
-        if one.trace.has_delays or one.trace.has_losses:
-            yield [partial(_draw_delays, one=one, colour=_colour(plotted, one))]
-    with_rates = [one for one in measured if one.trace.has_rates]
-    if with_rates:
-        yield [partial(_draw_rates, plotted=plotted, shown=with_rates)]
-
-
-def _last_row(plotted: Sequence[Plotted], kinds: Collection[PlotKind]) -> _Row:
-    """Return the panels in which all traces are laid over one another."""
-    row: list[Callable[[Axes], None]] = []
-    if PlotKind.CDF in kinds and any(one.trace.has_delays for one in plotted):
-        row.append(partial(_draw_distributions, plotted=plotted))
-    if PlotKind.RUNS in kinds and any(one.trace.has_losses for one in plotted):
-        row.append(partial(_draw_runs, plotted=plotted))
-    return row
 
 
 def _own_style() -> Any:
@@ -177,18 +138,34 @@ def _blank(rows: int) -> Figure:
     return Figure(figsize=size, dpi=DOTS_PER_INCH, layout="constrained")
 
 
-def _colour(plotted: Sequence[Plotted], one: Plotted) -> str:
-    if one.is_asked:
-        return _ASKED_COLOUR
-    return _COLOURS[[other for other in plotted if not other.is_asked].index(one) % len(_COLOURS)]
+class _Colours:
+    """A colour for each trace of a picture, the same in every panel."""
+
+    def __init__(self, plotted: Sequence[Plotted]) -> None:
+        self._measured = [one for one in plotted if not one.is_asked]
+
+    def of(self, one: Plotted) -> str:
+        return _ASKED_COLOUR if one.is_asked else _COLOURS[self._measured.index(one) % len(_COLOURS)]
 
 
-def _draw_delays(axes: Axes, one: Plotted, colour: str) -> None:
+def _draw_delays(axes: Axes, panel: Panel, colours: _Colours) -> None:
+    (one,) = panel.shown
     trace = one.trace
     time = AxisUnit.for_time(trace.duration_s)
     series = delay_series(trace, _COLUMNS)
     delay = AxisUnit.for_delay(float(series.high.max(initial=0.0)))
-    _draw_series(axes, series, time, delay, colour, "delay")
+    _draw_series(axes, series, time, delay, colours.of(one), "delay")
+    _draw_losses(axes, trace, time)
+    axes.set_xlim(0.0, max(trace.duration_s / time.size, 1e-9))
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel(f"time [{time.name}]")
+    axes.set_ylabel(f"{delay_name([one])} [{delay.name}]")
+    axes.set_title(one.about, loc="left", fontsize=11)
+    # In the title's line, where it hides nothing.
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4, frameon=False, borderaxespad=0.2)
+
+
+def _draw_losses(axes: Axes, trace: Trace, time: AxisUnit) -> None:
     for index, outage in enumerate(outages(trace, trace.duration_s * _OUTAGE_WIDTH)):
         axes.axvspan(
             outage.begin_s / time.size, outage.end_s / time.size, color=_LOSS_COLOUR, alpha=0.15, linewidth=0,
@@ -202,18 +179,6 @@ def _draw_delays(axes: Axes, one: Plotted, colour: str) -> None:
             transform=axes.get_xaxis_transform(), clip_on=False,
         )  # fmt: skip
         axes.tick_params(axis="x", pad=10)
-    axes.set_xlim(0.0, max(trace.duration_s / time.size, 1e-9))
-    axes.set_ylim(bottom=0.0)
-    axes.set_xlabel(f"time [{time.name}]")
-    axes.set_ylabel(_delay_label([trace], delay))
-    axes.set_title(one.about, loc="left", fontsize=11)
-    # In the title's line, where it hides nothing.
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4, frameon=False, borderaxespad=0.2)
-
-
-def _delay_label(traces: Sequence[Trace], unit: AxisUnit) -> str:
-    above = any(trace.clocks is ClockVerdict.VARIATION_ONLY for trace in traces)
-    return f"delay above the shortest [{unit.name}]" if above else f"delay [{unit.name}]"
 
 
 def _draw_series(axes: Axes, series: Series, time: AxisUnit, value: AxisUnit, colour: str, label: str) -> None:
@@ -226,12 +191,13 @@ def _draw_series(axes: Axes, series: Series, time: AxisUnit, value: AxisUnit, co
         axes.plot(t, series.middle / value.size, ".", color=colour, markersize=3, label=label)
 
 
-def _draw_rates(axes: Axes, plotted: Sequence[Plotted], shown: Sequence[Plotted]) -> None:
+def _draw_rates(axes: Axes, panel: Panel, colours: _Colours) -> None:
+    shown = panel.shown
     time = AxisUnit.for_time(max(one.trace.duration_s for one in shown))
     many = [rate_series(one.trace, _COLUMNS) for one in shown]
     unit = AxisUnit.for_rate(max(float(series.high.max()) for series in many))
     for one, series in zip(shown, many, strict=True):
-        colour = _colour(plotted, one)
+        colour = colours.of(one)
         # A rate holds until the next one, so the last has to be drawn to the end.
         t = np.append(series.t_s, max(one.trace.duration_s, series.t_s[-1])) / time.size
         low, middle, high = (np.append(v, v[-1]) / unit.size for v in (series.low, series.middle, series.high))
@@ -245,44 +211,41 @@ def _draw_rates(axes: Axes, plotted: Sequence[Plotted], shown: Sequence[Plotted]
     axes.set_title(shown[0].about if len(shown) == 1 else "Rates", loc="left", fontsize=11)
 
 
-def _draw_distributions(axes: Axes, plotted: Sequence[Plotted]) -> None:
-    shown = [one for one in plotted if one.trace.has_delays]
-    steps = [delay_distribution(one.trace, _DISTRIBUTION_POINTS) for one in shown]
+def _draw_distributions(axes: Axes, panel: Panel, colours: _Colours) -> None:
+    steps = [delay_distribution(one.trace, _DISTRIBUTION_POINTS) for one in panel.shown]
     unit = AxisUnit.for_delay(max(float(delays_s[-1]) for delays_s, _ in steps))
-    for one, (delays_s, shares) in zip(shown, steps, strict=True):
+    for one, (delays_s, shares) in zip(panel.shown, steps, strict=True):
         axes.step(
             np.concatenate([delays_s[:1], delays_s]) / unit.size, np.concatenate([[0.0], shares]), where="post",
-            color=_colour(plotted, one), linestyle="--" if one.is_asked else "-", linewidth=1.6,
+            color=colours.of(one), linestyle="--" if one.is_asked else "-", linewidth=1.6,
         )  # fmt: skip
     axes.set_ylim(0.0, 1.0)
-    axes.set_xlabel(_delay_label([one.trace for one in shown], unit))
+    axes.set_xlabel(f"{delay_name(panel.shown)} [{unit.name}]")
     axes.set_ylabel("share of packets that arrived")
     axes.set_title("Distribution of the delay", loc="left", fontsize=11)
 
 
-def _add_key(figure: Figure, plotted: Sequence[Plotted]) -> None:
+def _add_key(figure: Figure, plotted: Sequence[Plotted], colours: _Colours) -> None:
     """Say below the panels which colour is which trace, and how far its delays are from the first one's."""
     from matplotlib.patches import Patch
 
     patches = [
         Patch(
-            facecolor=_colour(plotted, one), hatch="//" if one.is_asked else None, edgecolor="white",
-            label=_key_text(plotted[0], one),
+            facecolor=colours.of(one), hatch="//" if one.is_asked else None, edgecolor="white",
+            label=_visible(one.beside(plotted[0])),
         )
         for one in plotted
     ]  # fmt: skip
     figure.legend(handles=patches, loc="outside lower left", frameon=False)
 
 
-def _key_text(first: Plotted, one: Plotted) -> str:
-    distances = one.distances_from(first)
-    text = f"{one.about}; from the first: {distances}" if distances else one.about
-    # matplotlib hides labels that begin with a low line.
-    return f" {text}" if text.startswith("_") else text
+def _visible(label: str) -> str:
+    """Return a label that matplotlib shows: those that begin with a low line it hides."""
+    return f" {label}" if label.startswith("_") else label
 
 
-def _draw_runs(axes: Axes, plotted: Sequence[Plotted]) -> None:
-    shown = [one for one in plotted if one.trace.has_losses]
+def _draw_runs(axes: Axes, panel: Panel, colours: _Colours) -> None:
+    shown = panel.shown
     bins = run_bins(max(int(loss_runs(one.trace).max(initial=1)) for one in shown))
     runs = [runs_by_length(one.trace, bins) for one in shown]
     places = np.arange(len(bins))
@@ -290,9 +253,9 @@ def _draw_runs(axes: Axes, plotted: Sequence[Plotted]) -> None:
     for index, one in enumerate(shown):
         axes.bar(
             places - 0.4 + width * (index + 0.5), runs[index], width,
-            color=_colour(plotted, one), hatch="//" if one.is_asked else None, edgecolor="white", linewidth=0.5,
+            color=colours.of(one), hatch="//" if one.is_asked else None, edgecolor="white", linewidth=0.5,
         )  # fmt: skip
-    axes.set_xticks(places, [*_bin_names(bins)])
+    axes.set_xticks(places, [one.name for one in bins])
     axes.set_yscale("symlog", linthresh=1.0)
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_ylim(0.0, 1.5 * max(float(heights.max()) for heights in runs) or 1.0)
@@ -301,6 +264,9 @@ def _draw_runs(axes: Axes, plotted: Sequence[Plotted]) -> None:
     axes.set_title("Losses in a row", loc="left", fontsize=11)
 
 
-def _bin_names(bins: Sequence[tuple[int, int]]) -> Iterator[str]:
-    for shortest, longest in bins:
-        yield str(shortest) if shortest == longest else f"{shortest}\N{EN DASH}{longest}"
+_DRAW: dict[PanelKind, Callable[[Axes, Panel, _Colours], None]] = {
+    PanelKind.DELAYS: _draw_delays,
+    PanelKind.RATES: _draw_rates,
+    PanelKind.DISTRIBUTIONS: _draw_distributions,
+    PanelKind.LOSS_RUNS: _draw_runs,
+}

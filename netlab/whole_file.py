@@ -19,12 +19,13 @@ __all__ = ["whole_file", "write_whole"]
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to be written; it has its name once the block has ended well, and never before.
 
-    What was there before stays until then. Where the block raises, nothing is left.
+    What was there before stays until then. Where the block raises, nothing is left. Of a link it is what the link
+    points at that is written: a link such as /dev/stdout must stay one.
 
     Raises:
         OSError: It cannot be made, takes no more, or cannot have its name.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))
     descriptor, aside = tempfile.mkstemp(prefix=f".{path.name[:200]}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

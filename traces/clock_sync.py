@@ -18,8 +18,9 @@ The rules, in this order:
 1. The drift is the common slope of both envelopes, where each direction has at least 20 delays and the slope is
    beyond its own error; else 0. Beyond 500 parts in a million it is no clock's: VARIATION_ONLY.
 2. A direction with fewer than 5 delays, or none: VARIATION_ONLY.
-3. Both shortest delays as measured are positive, there is no drift and the offset is at most half the shortest
-   delay, which the path's own asymmetry may as well be: IN_STEP, the delays stay as they are.
+3. Both shortest delays as measured are positive, there is no drift and the offset is at most a fifth of the
+   shortest delay, which the path's own asymmetry may as well be: IN_STEP, the delays stay as they are. It says
+   that the clocks were not shown to be out of step: each delay may be off by that offset, which ``words`` tell.
 4. The shortest delay comes out at 0 or below: a clock was set in between, or is not steady: VARIATION_ONLY.
 5. The envelope's error is above a tenth of the shortest delay: VARIATION_ONLY. Otherwise CORRECTED.
 
@@ -53,8 +54,8 @@ MIN_DRIFT_DELAYS = 20
 MAX_DRIFT = 500e-6
 """No clock in order is off by more: crystals by up to 100 parts in a million, NTP slews by at most 500."""
 
-MAX_PATH_ASYMMETRY = 0.5
-"""Offset as a share of the shortest delay that is as well the path's: one way three times the other."""
+MAX_PATH_ASYMMETRY = 0.2
+"""Offset as a share of the shortest delay that is as well the path's: one way half as long again as the other."""
 
 MAX_ERROR_RATIO = 0.1
 """Error of the envelope as a share of the shortest delay above which no level is claimed."""
@@ -80,6 +81,8 @@ class ClockSync(Struct, frozen=True, kw_only=True, eq=False):
         forward_s: Delays from the first host to the second; NaN where they were, ``[n]``.
         back_s: Delays from the second host to the first, ``[m]``.
         words: The verdict and its reason, for a person.
+        begin_s: The earliest time of a known delay, by the first host's clock.
+        taken_off_s: What was taken off a delay forward at ``begin_s``; later more, by the drift.
     """
 
     offset_s: float
@@ -89,6 +92,13 @@ class ClockSync(Struct, frozen=True, kw_only=True, eq=False):
     forward_s: NDArray[np.float64]
     back_s: NDArray[np.float64]
     words: str
+    begin_s: float
+    taken_off_s: float
+
+    def by_first_clock(self, t_second_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return times of the second host's clock as the first's: sending plus delay of a packet forward."""
+        passed_s: NDArray[np.float64] = (t_second_s - self.begin_s - self.taken_off_s) / (1.0 + self.drift)
+        return self.begin_s + passed_s
 
 
 class _Direction(Struct, frozen=True, eq=False):
@@ -99,7 +109,9 @@ class _Direction(Struct, frozen=True, eq=False):
     envelope: LowerEnvelope | None
 
     @classmethod
-    def of(cls, t_s: NDArray[np.float64], delay_s: NDArray[np.float64]) -> _Direction:
+    def of(cls, t_s: NDArray[np.float64], delay_s: NDArray[np.float64], begin_s: float) -> _Direction:
+        known = np.isfinite(delay_s)
+        t_s, delay_s = t_s[known] - begin_s, delay_s[known]
         return cls(t_s, delay_s, LowerEnvelope.of(t_s, delay_s) if t_s.size else None)
 
     @property
@@ -119,27 +131,29 @@ class _Direction(Struct, frozen=True, eq=False):
 
 
 class _Clocks(Struct, frozen=True):
-    """What the envelopes of both directions say."""
+    """What the envelopes of both directions say, beside what the clocks were already known to be apart."""
 
     offset_s: float
     drift: float
     error_s: float
     shortest_s: float
+    apart_s: float = 0.0
 
     @classmethod
-    def between(cls, forward: _Direction, back: _Direction, drift: float) -> _Clocks:
+    def between(cls, forward: _Direction, back: _Direction, drift: float, apart_s: float) -> _Clocks:
         floors_s = forward.floor_s(drift), back.floor_s(-drift)
         return cls(
             offset_s=(floors_s[0] - floors_s[1]) / 2.0,
             drift=drift,
             error_s=math.hypot(forward.error_s(drift), back.error_s(-drift)) / 2.0,
             shortest_s=(floors_s[0] + floors_s[1]) / 2.0,
+            apart_s=apart_s,
         )
 
     @property
     def in_step(self) -> bool:
         """Tell whether the path's own asymmetry may be all there is."""
-        return self.drift == 0.0 and abs(self.offset_s) <= MAX_PATH_ASYMMETRY * self.shortest_s
+        return self.drift == self.apart_s == 0.0 and abs(self.offset_s) <= MAX_PATH_ASYMMETRY * self.shortest_s
 
     @property
     def unsettled(self) -> str:
@@ -152,7 +166,8 @@ class _Clocks(Struct, frozen=True):
 
     def __str__(self) -> str:
         drifting = f", drifting {_ppm(self.drift)}" if self.drift else ""
-        return f"an offset of {_ms(self.offset_s)} (+- {_ms(self.error_s)}){drifting}"
+        apart = f"{self.apart_s:,.0f} s and " if self.apart_s else ""
+        return f"an offset of {apart}{_ms(self.offset_s)} (+- {_ms(self.error_s)}){drifting}"
 
 
 def synchronise(
@@ -160,6 +175,7 @@ def synchronise(
     forward_s: NDArray[np.float64],
     t_back_s: NDArray[np.float64],
     back_s: NDArray[np.float64],
+    apart_s: float = 0.0,
 ) -> ClockSync:
     """Estimate two clocks' offset and drift from the one-way delays between their hosts, and correct the delays.
 
@@ -171,23 +187,18 @@ def synchronise(
             where it is lost, ``[n]``.
         t_back_s: When each packet back was sent or came, by the *first* host's clock too, ``[m]``.
         back_s: What the first clock showed at its arrival minus what the second showed at its sending, ``[m]``.
+        apart_s: What the second clock is known to be ahead, already taken off ``forward_s`` and put onto
+            ``back_s`` so that no digit is lost; the offset that is returned is beside it.
 
     Returns:
         The clocks, and delays none of which is negative.
     """
-    known = np.isfinite(forward_s), np.isfinite(back_s)
-    times = np.concatenate((t_forward_s[known[0]], t_back_s[known[1]]))
-    begin_s = float(times.min()) if times.size else 0.0
-    forward = _Direction.of(t_forward_s[known[0]] - begin_s, forward_s[known[0]])
-    back = _Direction.of(t_back_s[known[1]] - begin_s, back_s[known[1]])
-    drift = _drift(forward, back, float(np.ptp(times)) if times.size else 0.0)
-    clocks, verdict, words = _judge(forward, back, drift)
-    if verdict is ClockVerdict.IN_STEP:
-        floors_s = 0.0, 0.0
-    elif verdict is ClockVerdict.CORRECTED:
-        floors_s = clocks.offset_s, -clocks.offset_s
-    else:
-        floors_s = forward.floor_s(clocks.drift), back.floor_s(-clocks.drift)
+    times = np.concatenate((t_forward_s[np.isfinite(forward_s)], t_back_s[np.isfinite(back_s)]))
+    begin_s, span_s = (float(times.min()), float(np.ptp(times))) if times.size else (0.0, 0.0)
+    forward, back = _Direction.of(t_forward_s, forward_s, begin_s), _Direction.of(t_back_s, back_s, begin_s)
+    drift = _drift(forward, back, span_s)
+    clocks, verdict, words = _judge(forward, back, drift, apart_s)
+    floors_s = _floors_s(clocks, verdict, forward, back)
     return ClockSync(
         offset_s=clocks.offset_s,
         drift=clocks.drift,
@@ -196,10 +207,25 @@ def synchronise(
         forward_s=_above(forward_s, floors_s[0] + clocks.drift * (t_forward_s - begin_s)),
         back_s=_above(back_s, floors_s[1] - clocks.drift * (t_back_s - begin_s)),
         words=words,
+        begin_s=begin_s,
+        taken_off_s=floors_s[0] if math.isfinite(floors_s[0]) else 0.0,
     )
 
 
-def _judge(forward: _Direction, back: _Direction, drift: float) -> tuple[_Clocks, ClockVerdict, str]:
+def _floors_s(
+    clocks: _Clocks, verdict: ClockVerdict, forward: _Direction, back: _Direction
+) -> tuple[float, float]:
+    """Return what is to be taken off the delays forward and back at the earliest time."""
+    if verdict is ClockVerdict.IN_STEP:
+        return 0.0, 0.0
+    if verdict is ClockVerdict.CORRECTED:
+        return clocks.offset_s, -clocks.offset_s
+    return forward.floor_s(clocks.drift), back.floor_s(-clocks.drift)
+
+
+def _judge(
+    forward: _Direction, back: _Direction, drift: float, apart_s: float
+) -> tuple[_Clocks, ClockVerdict, str]:
     """Apply the rules of this module's text in their order."""
     only_variation = "the delays are those above the shortest of their direction"
     if abs(drift) > MAX_DRIFT:
@@ -213,15 +239,20 @@ def _judge(forward: _Direction, back: _Direction, drift: float) -> tuple[_Clocks
     if few < MIN_DELAYS:
         why = f"{few} delays in a direction, and at least {MIN_DELAYS} are needed to set clocks by"
         return nothing, ClockVerdict.VARIATION_ONLY, f"{why}: {only_variation}"
-    clocks = _Clocks.between(forward, back, drift)
+    clocks = _Clocks.between(forward, back, drift, apart_s)
     if clocks.in_step:
-        return clocks, ClockVerdict.IN_STEP, f"{clocks}: no more than the path's two ways may differ by"
+        # No delay is negative: so the clocks cannot be further apart than the longer of the shortest delays.
+        most = _ms(clocks.shortest_s + abs(clocks.offset_s))
+        words = f"not shown to be out of step: {clocks} is the clocks' or the path's own"
+        return clocks, ClockVerdict.IN_STEP, f"{words}; each delay may be off by it, at most by {most}"
     if clocks.unsettled:
         return clocks, ClockVerdict.VARIATION_ONLY, f"{clocks.unsettled}: {only_variation}"
+    words = f"{clocks}: corrected as if the shortest ways there and back were alike"
+    most = _ms(clocks.shortest_s)
     return (
         clocks,
         ClockVerdict.CORRECTED,
-        f"{clocks}: corrected as if the shortest ways there and back were alike",
+        f"{words}; each delay is off by half their difference, at most by {most}",
     )
 
 

@@ -24,6 +24,7 @@ from netlab.traces.distribution import (
     TABLE_REACH,
     TABLE_SCALE,
     Law,
+    kernel_delay_ns,
     kernel_delays_ns,
     scale_table,
     shared_entries,
@@ -96,7 +97,8 @@ class DelayLaw(Struct, frozen=True, kw_only=True):
             mean_s = sum(self.table_s) / len(self.table_s)
             reach_s = max(mean_s - self.table_s[0], self.table_s[-1] - mean_s)
         else:
-            reach_s = self.jitter_s * float(np.abs(standard_quantiles(self.law, self.entries)).max())
+            quantiles = standard_quantiles(self.law, self.entries)  # ascending
+            reach_s = self.jitter_s * float(max(-quantiles[0], quantiles[-1]))
         if reach_s > MAX_REACH_S:
             raise ProfileError(
                 f"{prefix}jitter_s = {self.jitter_s!r} with law = {self.law!r}: the longest delay is "
@@ -144,7 +146,10 @@ class DelayLaw(Struct, frozen=True, kw_only=True):
         """Return the share of delays that would lie below zero and are clipped there."""
         if self.law == "table" or self.jitter_s == 0.0:
             return 0.0
-        return float((self.delay_s + self.jitter_s * standard_quantiles(self.law, self.entries) < 0.0).mean())
+        quantiles = standard_quantiles(self.law, self.entries)
+        if self.delay_s + self.jitter_s * quantiles[0] >= 0.0:  # they ascend
+            return 0.0
+        return float((self.delay_s + self.jitter_s * quantiles < 0.0).mean())
 
     @property
     def _is_plain_uniform(self) -> bool:
@@ -155,6 +160,24 @@ class DelayLaw(Struct, frozen=True, kw_only=True):
     def delays_ns(self) -> NDArray[np.int64]:
         """Return the delays that the kernel delivers, equally likely, ascending, ``[entries]``, read-only."""
         return kernel_values(self)
+
+    def grid_ns(self, points: int) -> NDArray[np.float64]:
+        """Return at most so many equally likely delays, ascending; of a shared table only these are worked out."""
+        numbers = _shared_numbers(self)
+        all_ns = kernel_values(self) if numbers is None else None
+        entries = self.entries if all_ns is None else all_ns.size
+        if all_ns is not None and entries <= points:
+            return all_ns.astype(np.float64)
+        # They ascend already: np.quantile would sort, for each step of a long schedule.
+        places = (np.arange(points) + 0.5) / points * (entries - 1)
+        below = np.floor(places).astype(np.int64)
+        ends = np.stack([below, np.minimum(below + 1, entries - 1)])
+        if numbers is None:
+            low_ns, high_ns = kernel_values(self)[ends]
+        else:
+            low_ns, high_ns = kernel_delays_ns(*numbers, shared_entries(self.law, self.entries)[ends])
+        grid: NDArray[np.float64] = low_ns + (places - below) * (high_ns - low_ns)
+        return grid
 
     def drawn_ns(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
         """Return so many delays as the kernel draws them, ``[n]``; of a shared table only these are worked out."""
@@ -209,10 +232,7 @@ def _shared_numbers(law: DelayLaw) -> tuple[int, int] | None:
     latency_ns = round(law.delay_s * 1e9)
     jitter_ns = round(law.jitter_s * 1e9 * reach * TABLE_SCALE / TABLE_REACH)
     # The table ascends, so its first entry is the shortest delay.
-    if (
-        _FINE_JITTER_NS <= jitter_ns <= MAX_JITTER_NS
-        and kernel_delays_ns(latency_ns, jitter_ns, table[:1])[0] >= 0
-    ):
+    if _FINE_JITTER_NS <= jitter_ns <= MAX_JITTER_NS and kernel_delay_ns(latency_ns, jitter_ns, table[0]) >= 0:
         return latency_ns, jitter_ns
     return None
 

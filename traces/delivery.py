@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from netlab.errors import ProfileError
 from netlab.traces.bound import bounded_count, bounded_number
+from netlab.traces.fifo import leave_s
 
 if TYPE_CHECKING:
     from netlab.traces.profile import LinkProfile
@@ -129,7 +130,8 @@ def sent_delays_s(
         lost[packets] = rng.random(packets.size) < profile.loss_ratio_mean
         skips[packets] = rng.random(packets.size) < profile.reordered_ratio
     delay_s, transmit_s = np.where(skips, 0.0, delay_s), np.where(skips | lost, 0.0, transmit_s)
-    waiting = _leave_s(sent_s + delay_s, transmit_s, ~(skips | lost)) - sent_s
+    # What skips the delay or is lost holds nobody up.
+    waiting = leave_s(np.where(skips | lost, -math.inf, sent_s + delay_s), transmit_s) - sent_s
     return np.where(lost, np.nan, np.where(ordered & ~skips, waiting, delay_s))
 
 
@@ -144,20 +146,6 @@ def _sending(
     sent_s = sent_s if link.loops else sent_s[sent_s < ends_s[-1]]
     # A packet sent on the stroke belongs to the step that begins: search from the right.
     return sent_s, np.searchsorted(ends_s[:-1], sent_s % ends_s[-1], side="right")
-
-
-def _leave_s(
-    ready_s: NDArray[np.float64], transmit_s: NDArray[np.float64], queued: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return when each packet leaves a first-in first-out link.
-
-    leave_i = max(ready_i, leave_{i-1}) + transmit_i is a running maximum once the transmissions so far are
-    taken off both sides; packets that are not queued hold nobody up.
-    """
-    transmitted_s = np.cumsum(transmit_s)
-    idle = np.where(queued, ready_s - (transmitted_s - transmit_s), -math.inf)
-    leave: NDArray[np.float64] = np.maximum.accumulate(idle) + transmitted_s
-    return leave
 
 
 def _transmit_s(profile: LinkProfile, packet_bytes: int) -> float:

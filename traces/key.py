@@ -11,6 +11,7 @@ cannot be read is refused with its place, key, value and rule; what does not exi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
@@ -157,7 +158,7 @@ def _as_typed(message: str, fields: Mapping[str, object], mapping: Mapping[str, 
 
 def _assignments(struct: Struct, keys: Mapping[str, Key]) -> list[str]:
     """Return ``key = value`` for each field that is not at its default."""
-    defaults = {field.name: field.default for field in msgspec.structs.fields(type(struct))}
+    defaults = _defaults(type(struct))
     texts = []
     for key in keys.values():
         value = getattr(struct, key.field)
@@ -166,6 +167,12 @@ def _assignments(struct: Struct, keys: Mapping[str, Key]) -> list[str]:
         if named_law or value != defaults[key.field]:
             texts.append(f"{key.name} = {key.quantity.write(value)}")
     return texts
+
+
+@cache
+def _defaults(kind: type[Struct]) -> dict[str, Any]:
+    """Return the default of each field; to ask is slow, and a schedule asks for each of its steps."""
+    return {field.name: field.default for field in msgspec.structs.fields(kind)}
 
 
 def _inline_table(struct: Struct, keys: Mapping[str, Key]) -> str:

@@ -17,7 +17,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NumberError", "read_columns"]
+from netlab.traces.trace import MAX_ROWS, UNKNOWN
+
+__all__ = ["NumberError", "count_rows", "read_columns", "whole_numbers"]
 
 BLOCK_BYTES = 4 << 20
 """So much is looked at in one go: within the cache, and the masks for it small."""
@@ -66,18 +68,46 @@ def read_columns(
         A column for each that is wanted, ``[rows]``.
 
     Raises:
-        NumberError: A line has another number of fields, or a wanted one is no decimal number.
+        NumberError: A line has another number of fields, or a wanted one is no decimal number; too many lines.
     """
-    parts: list[list[NDArray[np.float64]]] = [[] for _ in wanted]
+    # Once each, and of the right size from the beginning: parts to be joined would take twice as much.
+    whole = [np.empty(count_rows(body, begin)) for _ in wanted]
     rows = 0
     for block in _blocks(body, begin):
         columns = _read_block(block, width, wanted, delimiter[0], unknown)
         if columns is None:
             raise _first_error(block.tobytes(), rows, width, wanted, delimiter, unknown)
-        for part, column in zip(parts, columns, strict=True):
-            part.append(column)
-        rows += int(np.count_nonzero(block == _NEWLINE))
-    return [np.concatenate(part) if part else np.empty(0) for part in parts]
+        more = int(np.count_nonzero(block == _NEWLINE))
+        for column, part in zip(whole, columns, strict=True):
+            column[rows : rows + more] = part
+        rows += more
+    return whole
+
+
+def count_rows(body: bytes, begin: int = 0) -> int:
+    """Return how many lines there are, before anything is allocated for them: a small gzip file may hold millions.
+
+    Raises:
+        NumberError: More than a trace may have.
+    """
+    rows = body.count(b"\n", begin)
+    if rows > MAX_ROWS:
+        raise NumberError(MAX_ROWS, f"one of {rows} rows: at most {MAX_ROWS} are read; cut the file into parts")
+    return rows
+
+
+def whole_numbers(column: NDArray[np.float64], name: str, most: int) -> NDArray[np.int32]:
+    """Return a column that counts something as whole numbers, ``UNKNOWN`` where it is not a number, ``[rows]``.
+
+    Raises:
+        NumberError: A number below 0, above the most, or with a fraction.
+    """
+    unknown = np.isnan(column)
+    broken = ~unknown & ((column < 0) | (column > most) | (column != np.floor(column)))
+    if broken.any():
+        row = int(np.argmax(broken))
+        raise NumberError(row, f"{name} = {column[row]:g}: must be a whole number, 0 .. {most}, or empty")
+    return np.where(unknown, UNKNOWN, column).astype(np.int32)
 
 
 def _blocks(body: bytes, begin: int) -> Iterator[Bytes]:

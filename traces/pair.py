@@ -17,6 +17,7 @@ from netlab.errors import ProfileError
 from netlab.traces.bound import bounded_ratio
 from netlab.traces.delivery import MAX_PACKETS, DelayMoments, delivered_delays_s, sent_delays_s
 from netlab.traces.provenance import Provenance
+from netlab.traces.rate_caution import rate_cautions
 
 if TYPE_CHECKING:
     from netlab.traces.profile import LinkProfile, Segment
@@ -140,13 +141,15 @@ class ProfilePair(Struct, frozen=True):
     def _simulated(self, packet_rate_hz: float) -> _Simulated:
         """Simulate a flow over both directions."""
         packets = [_flow_packets(one, packet_rate_hz) for one in (self.forward, self.back)]
-        forward = delivered_delays_s(self.forward, packet_rate_hz, n=packets[0])
-        back = delivered_delays_s(self.back, packet_rate_hz, n=packets[1])
+        there = sent_delays_s(self.forward, packet_rate_hz, n=packets[0])
+        forward = there[~np.isnan(there)]
+        # A long schedule takes seconds: one that is both directions' is simulated once.
+        alike = self.back is self.forward
+        back = forward if alike else delivered_delays_s(self.back, packet_rate_hz, n=packets[1])
         together = None
         if self._in_step and len(self.forward.segments()) > 1:
             # Packet by packet, so that steps belong together; another seed, so that nothing else does.
-            there = sent_delays_s(self.forward, packet_rate_hz, n=min(packets))
-            sums = there + sent_delays_s(self.back, packet_rate_hz, seed=1, n=min(packets))
+            sums = there + sent_delays_s(self.back, packet_rate_hz, seed=1, n=packets[1])
             together = sums[~np.isnan(sums)]
         if not forward.size or not back.size or (together is not None and not together.size):
             raise ProfileError(f"{self.name}: the link delivers nothing")
@@ -185,7 +188,7 @@ class ProfilePair(Struct, frozen=True):
         if self._in_step:
             parts = list(zip(self.forward.segments(), self.back.segments(), strict=True))
             points = _grid_points(len(parts))
-            sums = [_sum(_grid(f.profile, points), _grid(b.profile, points)) for f, b in parts]
+            sums = [_sum_of(f.profile, b.profile, points) for f, b in parts]
             total = _joined(sums, _weights(self.forward.segments()))
         else:
             total = _sum(_direction(self.forward.segments()), _direction(self.back.segments()))
@@ -195,10 +198,11 @@ class ProfilePair(Struct, frozen=True):
         return float(total.values_ns[order][min(index, order.size - 1)]) / 1e9
 
     def warnings(self) -> list[str]:
-        """Return the warnings of both directions, each named unless they say the same."""
+        """Return the warnings of both directions, each named unless they say the same, and of a fit its flow."""
         forward, back = self.forward.warnings(), self.back.warnings()
         both = [text for text in forward if text in back]
         return [
+            *rate_cautions(self),
             *both,
             *(f"forward: {text}" for text in forward if text not in both),
             *(f"back: {text}" for text in back if text not in both),
@@ -238,14 +242,15 @@ def _grid_points(segments: int) -> int:
 
 def _grid(profile: LinkProfile, points: int) -> _Weighted:
     """Return a profile's delays as at most ``points`` equally likely quantiles."""
-    values_ns = profile.delay_law.delays_ns().astype(np.float64)
+    values_ns = profile.delay_law.grid_ns(points)
     if values_ns[0] == values_ns[-1]:
         return _Weighted(values_ns[:1], np.ones(1))
-    if values_ns.size > points:
-        # They ascend already: np.quantile would sort, for each step of a long schedule.
-        places = (np.arange(points) + 0.5) / points * (values_ns.size - 1)
-        values_ns = np.interp(places, np.arange(values_ns.size), values_ns)
     return _Weighted(values_ns, np.full(values_ns.size, 1.0 / values_ns.size))
+
+
+def _sum_of(forward: LinkProfile, back: LinkProfile, points: int) -> _Weighted:
+    there = _grid(forward, points)
+    return _sum(there, there if back is forward else _grid(back, points))
 
 
 def _sum(first: _Weighted, second: _Weighted) -> _Weighted:

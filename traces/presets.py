@@ -18,7 +18,6 @@ each direction does over time.
 
 from __future__ import annotations
 
-import difflib
 import importlib.resources
 import math
 import os
@@ -26,6 +25,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple, cast
 
+from netlab.did_you_mean import did_you_mean
 from netlab.errors import ProfileError
 from netlab.traces.key import read_link
 from netlab.traces.pair import MAX_NAME, READINGS, ProfilePair, Reading
@@ -110,10 +110,9 @@ def parse_preset(text: str) -> ProfilePair:
                 f"{text[:80]!r} looks like a file: a profile file's name ends in .toml",
                 hint="write or rename it so",
             )
-        close = difflib.get_close_matches(name.lower(), list(PRESETS), n=1)
-        meant = f"; did you mean {close[0]!r}?" if close else ""
+        meant = did_you_mean(name.lower(), PRESETS)
         raise ProfileError(
-            f"{text[:80]!r}: unknown preset{meant}",
+            f"{text[:80]!r}: unknown preset{'; ' if meant else ''}{meant}",
             hint=f"write one of {', '.join(PRESETS)} (@rtt or @oneway), a path ending in .toml, "
             "or options such as delay=30ms,jitter=10ms,loss=2%",
         )

@@ -20,11 +20,12 @@ from netlab.errors import ProfileError
 from netlab.traces.bound import bounded_count, bounded_number, bounded_ratio
 from netlab.traces.trace import MAX_TIME_S, ClockVerdict, Trace, TracedPath
 
-__all__ = ["Origin", "Provenance"]
+__all__ = ["PACKET_RATES_HZ", "Origin", "Provenance"]
 
 MAX_WORDS = 300
 MAX_ORIGINS = 16
 MAX_ASSUMPTIONS = 32
+PACKET_RATES_HZ = 1e-3, 1e6
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
@@ -38,8 +39,9 @@ class Origin(Struct, frozen=True, kw_only=True):
         path: What its samples are of: ``round-trip``, ``forward`` or ``back``.
         clocks: What was known of the clocks (``ClockVerdict``).
         n: How many samples it has.
-        predicted_ks: Kolmogorov-Smirnov distance from its delays to what the link is predicted to deliver;
-            None where it has no delays.
+        predicted_ks: Kolmogorov-Smirnov distance from its delays, the very ones that the link was made of, to
+            what the link is predicted to deliver; None where it has no delays. To another measurement of the
+            same path it is larger: the law is the trace's, chance included.
         predicted_w1_s: Wasserstein distance of the same, in seconds; None likewise.
     """
 
@@ -88,6 +90,8 @@ class Provenance(Struct, frozen=True, kw_only=True):
         origins: The traces it was made from; none where a generator made it.
         assumptions: What was taken for granted because no data says it, a sentence each.
         seed: Seed of the generator that made it; None where none did.
+        packet_rate_hz: Packets a second of the flow that it was fitted for, and that its predictions hold for:
+            what order adds, and how many packets an outage takes, hang on it; None where it is for none.
         netlab: Version of netlab that made it.
 
     Raises:
@@ -98,6 +102,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
     origins: tuple[Origin, ...] = ()
     assumptions: tuple[str, ...] = ()
     seed: int | None = None
+    packet_rate_hz: float | None = None
     netlab: str = netlab.__version__
 
     def __post_init__(self) -> None:
@@ -116,6 +121,8 @@ class Provenance(Struct, frozen=True, kw_only=True):
                 raise ProfileError(f"origins[{index + 1}] = {origin!r}: must be an Origin")
         if self.seed is not None:
             bounded_count("seed", self.seed, 0, 2**64 - 1)
+        if self.packet_rate_hz is not None:
+            bounded_number("packet_rate_hz", self.packet_rate_hz, *PACKET_RATES_HZ)
 
     @property
     def n(self) -> int:

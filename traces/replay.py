@@ -27,8 +27,10 @@ from netlab.traces.bound import bounded_number
 from netlab.traces.fit.schedule_fit import fit_schedule
 from netlab.traces.importers.catalogue import import_trace
 from netlab.traces.pair import ProfilePair
+from netlab.traces.provenance import Provenance
 from netlab.traces.quantity import DURATION, NUMBER, SWITCH, shown
 from netlab.traces.trace import Trace
+from netlab.units import format_duration
 
 __all__ = ["OPTIONS", "Replay", "parse_replay", "replay_pair"]
 
@@ -45,7 +47,8 @@ class Replay(Struct, frozen=True, kw_only=True):
 
     Attributes:
         files: Traces in any format that can be imported: a round trip, or forward and back.
-        offset_s: Where in the trace it begins.
+        offset_s: Where in each trace it begins. Looped, one that ends before holds its last level until the
+            longest is over; else it is refused.
         loop: Begin again for ever; else the last step stays.
         time_scale: 2 plays twice as fast. Delays and rates stay as they are.
         step_s: Length of a step, as it is played; None for the trace's own interval, at least 10 ms.
@@ -120,36 +123,80 @@ def replay_pair(replay: Replay, folder: str | os.PathLike[str] = "") -> ProfileP
 
     Raises:
         TraceError: A file is no trace.
-        ProfileError: The offset lies past the end, or it would be more steps than a schedule has.
+        ProfileError: The offset lies past a trace's end, or it would be more steps than a schedule has.
     """
-    traces = [trace for name in replay.files for trace in import_trace(Path(folder) / name)]
-    lasts_s = max(trace.duration_s for trace in traces)
-    if replay.offset_s >= lasts_s > 0.0:
+    named = [_Named(name, trace) for name in replay.files for trace in import_trace(Path(folder) / name)]
+    lasts_s = max(one.trace.duration_s for one in named)
+    _require_offset_within(replay, named, lasts_s)
+    step_s = replay.step_s or _own_step_s([one.trace for one in named], replay.time_scale)
+    played = [_scaled(_from_offset(one.trace, replay, lasts_s), replay.time_scale) for one in named]
+    pair = fit_schedule(played, step_s, loop=replay.loop, name=_name(replay)).pair
+    return msgspec.structs.replace(pair, provenance=_provenance(replay, pair, named, lasts_s))
+
+
+class _Named(NamedTuple):
+    """A trace and the file it is from, as it was written."""
+
+    file: str
+    trace: Trace
+
+
+def _require_offset_within(replay: Replay, named: Sequence[_Named], lasts_s: float) -> None:
+    """Refuse an offset past the end of a trace; looped, a shorter one may hold its last level there."""
+    for file, trace in named:
+        if not 0.0 < trace.duration_s <= replay.offset_s:
+            continue
+        if replay.loop and replay.offset_s < lasts_s:
+            continue
+        hint = "begin before its end"
+        if replay.offset_s < lasts_s:
+            hint += ", or loop: then it holds its last level until the longer one is over"
         raise ProfileError(
-            f"offset = {replay.offset_s:g} s: the trace lasts {lasts_s:g} s", hint="begin before its end"
+            f"offset = {replay.offset_s:g} s: {shown(file)[1:-1]} lasts {trace.duration_s:g} s", hint=hint
         )
-    step_s = replay.step_s or _own_step_s(traces, replay.time_scale)
-    played = [_scaled(_from_offset(trace, replay, lasts_s), replay.time_scale) for trace in traces]
-    return fit_schedule(played, step_s, loop=replay.loop, name=_name(replay))
 
 
 def _own_step_s(traces: Sequence[Trace], time_scale: float) -> float:
+    """Return the traces' interval as it is played, to the microsecond: their median is a sum of halves."""
     intervals_s = [trace.bin_s or trace.interval_s for trace in traces]
     known_s = [interval_s for interval_s in intervals_s if interval_s > 0.0]
-    return min(max(max(known_s, default=_DEFAULT_STEP_S) / time_scale, LEAST_STEP_S), 3600.0)
+    own_s = round(max(known_s, default=_DEFAULT_STEP_S) / time_scale, 6)
+    return min(max(own_s, LEAST_STEP_S), 3600.0)
 
 
 def _from_offset(trace: Trace, replay: Replay, lasts_s: float) -> Trace:
-    """Return a trace that begins at the offset: turned where it loops, else without what is before it."""
+    """Return a trace that begins at the offset: turned where it loops, else without what is before it.
+
+    Where nothing was sent at the offset, it begins with what was in force there: the last packet that arrived.
+    """
     if not replay.offset_s:
         return trace
-    first = int(np.searchsorted(trace.t_s, replay.offset_s))
+    first = int(np.searchsorted(trace.t_s, replay.offset_s - 1e-9))
     rows = np.arange(first, trace.n)
-    t_s = trace.t_s[first:] - replay.offset_s
+    t_s = np.maximum(trace.t_s[first:] - replay.offset_s, 0.0)
     if replay.loop:
         rows = np.concatenate([rows, np.arange(first)])
         t_s = np.concatenate([t_s, trace.t_s[:first] + (lasts_s - replay.offset_s)])
+    arrived = np.flatnonzero(~np.isnan(trace.delay_s[:first]))
+    if arrived.size and (not t_s.size or t_s[0] > (trace.bin_s or trace.interval_s)):
+        rows, t_s = np.concatenate([arrived[-1:], rows]), np.concatenate([[0.0], t_s])
     return _with_rows(trace, rows, t_s)
+
+
+def _provenance(replay: Replay, pair: ProfilePair, named: Sequence[_Named], lasts_s: float) -> Provenance:
+    """Return what the fit says, and before it what of the traces is played, and how fast."""
+    assert pair.provenance is not None  # a fit has one
+    begins = f"{format_duration(replay.offset_s)}" if replay.offset_s else "the beginning"
+    fast = "" if replay.time_scale == 1.0 else f", {replay.time_scale:g} times as fast"
+    method = f"replay from {begins} on, {'looped' if replay.loop else 'once'}{fast}: {pair.provenance.method}"
+    assumptions = [*pair.provenance.assumptions]
+    for file, trace in named:
+        if lasts_s - trace.duration_s > 1e-6 and trace.duration_s > 0.0:
+            assumptions.append(
+                f"{_printable(Path(file).name)[:120]} lasts {trace.duration_s:g} s: it holds its last level until the "
+                f"{lasts_s:g} s of the longest are over"
+            )
+    return msgspec.structs.replace(pair.provenance, method=method, assumptions=tuple(assumptions))
 
 
 def _scaled(trace: Trace, time_scale: float) -> Trace:
@@ -173,4 +220,9 @@ def _with_rows(trace: Trace, rows: np.ndarray, t_s: np.ndarray) -> Trace:
 
 def _name(replay: Replay) -> str:
     stem = Path(replay.files[0]).name
-    return "".join(letter if letter.isprintable() else "?" for letter in stem)[:200] or "trace"
+    return _printable(stem)[:200] or "trace"
+
+
+def _printable(text: str) -> str:
+    """Return a text of one line, whatever a file may be called."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -183,7 +183,8 @@ class Schedule(Struct, frozen=True):
     def warnings(self) -> list[str]:
         """Return the warnings of the steps, each once, with the first step that has it.
 
-        Of more different steps than ``MAX_EXAMINED`` those are looked at that vary most against their delay.
+        Of more different steps than ``MAX_EXAMINED`` those are looked at that vary most against their delay, and
+        this is said.
         """
         first: dict[LinkProfile, int] = {}
         for index, step in enumerate(self.steps):
@@ -194,7 +195,21 @@ class Schedule(Struct, frozen=True):
         for profile in sorted(widest[:MAX_EXAMINED], key=lambda profile: first[profile]):
             for text in profile.warnings():
                 texts.setdefault(text, first[profile])
-        return [f"step {index + 1}: {text}" for text, index in texts.items()]
+        found = [f"step {index + 1}: {text}" for text, index in texts.items()]
+        if len(first) > MAX_EXAMINED:
+            found.append(
+                f"of {len(first)} different steps only the {MAX_EXAMINED} were looked at whose delay varies most"
+            )
+        return [*found, *self._dead_end()]
+
+    def _dead_end(self) -> list[str]:
+        """Say that a schedule which does not loop ends on an outage, if it does: its last step stays."""
+        if self.loop or len(self.steps) < 2 or self.steps[-1].profile.loss_ratio_mean < 1.0:
+            return []
+        return [
+            f"step {len(self.steps)}: everything is lost in the last step, which stays: after "
+            f"{self.steps[-1].start_s:g} s the link is dead for ever (let it loop, or end on a step that delivers)"
+        ]
 
     def _mean(self, values: list[float]) -> float:
         lengths_s = [segment.length_s for segment in self.segments()]

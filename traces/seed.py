@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Literal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
 
 from netlab.errors import ProfileError
 from netlab.traces.bound import bounded_count
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
 
 __all__ = ["DIRECTIONS", "Direction", "link_seed"]
 
@@ -40,5 +44,13 @@ def link_seed(run_seed: int, link: str, direction: str, step: int) -> int:
     bounded_count("step", step, 0, 2**63 - 1)
     if direction not in DIRECTIONS:
         raise ProfileError(f"direction = {direction!r}: must be one of {', '.join(DIRECTIONS)}")
-    text = json.dumps([run_seed, link, direction, step], separators=(",", ":"), ensure_ascii=True)
-    return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "big")
+    digest = _begun(run_seed, link, direction).copy()
+    digest.update(b"%d]" % step)
+    return int.from_bytes(digest.digest()[:8], "big")
+
+
+@lru_cache(maxsize=8192)
+def _begun(run_seed: int, link: str, direction: str) -> Hash:
+    """Return the hash of the array up to its step, by which steps of one direction differ."""
+    text = json.dumps([run_seed, link, direction], separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text[:-1].encode("ascii") + b",")

@@ -52,6 +52,7 @@ _KEYS = {
     "netlab": Key("netlab", "netlab", _TEXT),
     "method": Key("method", "method", _TEXT),
     "seed": Key("seed", "seed", COUNT),
+    "packet_rate_hz": Key("packet_rate_hz", "packet_rate_hz", NUMBER),
     "assumptions": Key("assumptions", "assumptions", _LINES),
 }
 _ORIGIN_KEYS = {

@@ -18,13 +18,29 @@ from numpy.typing import NDArray
 
 from netlab.errors import TraceError
 
-__all__ = ["UNKNOWN", "ClockVerdict", "RowError", "Trace", "TracedPath"]
+__all__ = [
+    "BIN_RULE",
+    "MAX_ROWS",
+    "MAX_TIME_S",
+    "UNKNOWN",
+    "ClockVerdict",
+    "LossTimes",
+    "RowError",
+    "Trace",
+    "TracedPath",
+]
 
 UNKNOWN = -1
 """Stands in ``lost`` and ``copies`` where nothing is known; unknown times and rates are not numbers (NaN)."""
 
 MAX_TIME_S = 1e10
 """No sample is later: more than three hundred years, so that no sum of times overflows."""
+
+MAX_ROWS = 10_000_000
+"""The most rows a trace may have that is read from a file: four days at 25 packets a second, 290 MB in memory."""
+
+
+BIN_RULE = f"above 0 and at most {MAX_TIME_S:g} s"
 
 
 class TracedPath(enum.StrEnum):
@@ -39,7 +55,8 @@ class ClockVerdict(enum.StrEnum):
     """What is known of the clocks that a trace's delays were measured by.
 
     ONE_CLOCK: one clock stamped both ends of each delay: a round trip, or a lab within one kernel.
-    IN_STEP: two clocks, found in step: the delays are taken as they are.
+    IN_STEP: two clocks, not shown to be out of step: the delays are taken as they are, and may be off by an offset
+        that the path's own asymmetry hides, as the source says.
     CORRECTED: two clocks, their offset and drift estimated from the lower envelope of both directions: the
         delays are absolute if the shortest forward and back are alike.
     VARIATION_ONLY: two clocks out of step and not to be corrected: the delays are above the shortest one.
@@ -51,6 +68,18 @@ class ClockVerdict(enum.StrEnum):
     CORRECTED = "corrected"
     VARIATION_ONLY = "variation-only"
     UNKNOWN = "unknown"
+
+
+class LossTimes(enum.StrEnum):
+    """What is known of when packets were lost.
+
+    COUNTED: of each packet by itself.
+    SPREAD: of stretches of time it is known how many were lost, not which: ``lost`` has them evenly spread, so
+        that their share means something and their runs nothing.
+    """
+
+    COUNTED = "counted"
+    SPREAD = "spread"
 
 
 class RowError(TraceError):
@@ -85,6 +114,7 @@ class Trace(Struct, frozen=True, kw_only=True, eq=False):
         bin_s: How long each rate holds; None where rates hold until the next row, or there are none.
         source: Where it comes from, for a person: a file's name, the format it had, a host.
         source_sha256: Of the file it was read from, in hex; empty where it was no file.
+        losses: Whether it is known which packets were lost, or only how many.
 
     Raises:
         TraceError: Columns of unequal lengths, times that go back, a negative delay, a lost packet that arrived.
@@ -100,6 +130,7 @@ class Trace(Struct, frozen=True, kw_only=True, eq=False):
     bin_s: float | None = None
     source: str = ""
     source_sha256: str = ""
+    losses: LossTimes = LossTimes.COUNTED
 
     def __post_init__(self) -> None:
         for name in ("t_s", "delay_s", "lost", "copies", "rate_bps"):
@@ -120,7 +151,7 @@ class Trace(Struct, frozen=True, kw_only=True, eq=False):
         self._refuse((self.lost == 1) & arrived, "lost", "must not be 1 for a packet that arrived")
         self._refuse((self.lost == 0) & (self.copies == 0), "copies", "must not be 0 for a packet that arrived")
         if self.bin_s is not None and not 0.0 < self.bin_s <= MAX_TIME_S:
-            raise TraceError(f"bin_s = {self.bin_s!r}: must be above 0", self._where)
+            raise TraceError(f"bin_s = {self.bin_s!r}: must be {BIN_RULE}", self._where)
 
     def _refuse(self, broken: NDArray[np.bool_], name: str, rule: str) -> None:
         if broken.any():
@@ -192,6 +223,11 @@ class Trace(Struct, frozen=True, kw_only=True, eq=False):
     def has_losses(self) -> bool:
         """Tell whether it is known of any packet whether it was lost."""
         return bool((self.lost != UNKNOWN).any())
+
+    @property
+    def has_loss_runs(self) -> bool:
+        """Tell whether it is known which packets were lost, and so how many in a row."""
+        return self.has_losses and self.losses is LossTimes.COUNTED
 
     @property
     def has_rates(self) -> bool:

@@ -6,6 +6,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from netlab.traces.autocorrelation import lag_1
+from netlab.traces.loss_run import loss_runs
 from netlab.traces.trace import UNKNOWN, Trace
 
 __all__ = ["QUANTILES", "DelayFigures", "LossFigures", "RateFigures", "TraceFigures", "trace_figures"]
@@ -39,6 +41,21 @@ class DelayFigures(Struct, frozen=True, kw_only=True):
         """Return the median."""
         return self.quantiles_s["0.5"]
 
+    @classmethod
+    def of(cls, delay_s: NDArray[np.float64]) -> DelayFigures:
+        """Return the figures of delays in the order of sending, NaN where unknown, ``[n]``; one is known."""
+        known_s = delay_s[~np.isnan(delay_s)]
+        quantiles_s = np.quantile(known_s, QUANTILES).tolist()
+        return cls(
+            n=known_s.size,
+            mean_s=float(known_s.mean()),
+            sd_s=float(known_s.std()),
+            min_s=float(known_s.min()),
+            max_s=float(known_s.max()),
+            quantiles_s={f"{q:g}": value for q, value in zip(QUANTILES, quantiles_s, strict=True)},
+            lag1=lag_1(delay_s),
+        )
+
 
 class LossFigures(Struct, frozen=True, kw_only=True):
     """Of the packets of which it is known whether they were lost.
@@ -47,19 +64,22 @@ class LossFigures(Struct, frozen=True, kw_only=True):
         n: How many.
         lost: How many of them were.
         ratio: Their share.
-        runs: How many losses there were of so many packets in a row; those of which it is not known are left out.
+        runs: How many losses there were of so many packets in a row, which ends at a packet of which it is not
+            known; None where it is not known which packets were lost, only how many.
         duplicated: Of how many packets more than one copy arrived.
     """
 
     n: int
     lost: int
     ratio: float
-    runs: dict[int, int]
+    runs: dict[int, int] | None
     duplicated: int
 
     @property
-    def mean_run(self) -> float:
-        """Return how many packets in a row are lost, on average; 0 where none is."""
+    def mean_run(self) -> float | None:
+        """Return how many packets in a row are lost, on average; 0 where none is, None where nobody knows."""
+        if self.runs is None:
+            return None
         return self.lost / sum(self.runs.values()) if self.runs else 0.0
 
 
@@ -114,46 +134,20 @@ def trace_figures(trace: Trace) -> TraceFigures:
         duration_s=trace.duration_s,
         interval_s=trace.interval_s,
         source=trace.source,
-        delay=_delay(trace) if trace.has_delays else None,
+        delay=DelayFigures.of(trace.delay_s) if trace.has_delays else None,
         loss=_loss(trace) if trace.has_losses else None,
         rate=_rate(trace) if trace.has_rates else None,
     )
 
 
-def _delay(trace: Trace) -> DelayFigures:
-    delays_s = trace.delays_s
-    quantiles_s = np.quantile(delays_s, QUANTILES).tolist()
-    return DelayFigures(
-        n=delays_s.size,
-        mean_s=float(delays_s.mean()),
-        sd_s=float(delays_s.std()),
-        min_s=float(delays_s.min()),
-        max_s=float(delays_s.max()),
-        quantiles_s={f"{q:g}": value for q, value in zip(QUANTILES, quantiles_s, strict=True)},
-        lag1=_lag1(trace.delay_s),
-    )
-
-
-def _lag1(delay_s: NDArray[np.float64]) -> float | None:
-    """Return the correlation of each delay with the next row's, where both are known."""
-    one, other = delay_s[:-1], delay_s[1:]
-    both = ~(np.isnan(one) | np.isnan(other))
-    if np.count_nonzero(both) < 3:
-        return None
-    one, other = one[both] - one[both].mean(), other[both] - other[both].mean()
-    spread = float(np.sqrt(np.dot(one, one) * np.dot(other, other)))
-    return float(np.dot(one, other)) / spread if spread > 0.0 else None
-
-
 def _loss(trace: Trace) -> LossFigures:
     known = trace.lost[trace.lost != UNKNOWN]
-    edges = np.flatnonzero(np.diff(known == 1, prepend=False, append=False))
-    lengths, times = np.unique(edges[1::2] - edges[::2], return_counts=True)
+    lengths, times = np.unique(loss_runs(trace), return_counts=True)
     return LossFigures(
         n=known.size,
         lost=int(np.count_nonzero(known)),
         ratio=float(known.mean()),
-        runs=dict(zip(lengths.tolist(), times.tolist(), strict=True)),
+        runs=dict(zip(lengths.tolist(), times.tolist(), strict=True)) if trace.has_loss_runs else None,
         duplicated=int(np.count_nonzero(trace.copies > 1)),
     )
 

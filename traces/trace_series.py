@@ -5,7 +5,7 @@
     Trace --delay_series, rate_series--> points, or a band of low, median and high a pixel column
           --loss_marks, outages -------> where packets were lost
           --delay_distribution --------> steps of the distribution
-          --loss_runs, runs_by_length--> how many were lost in a row
+          --runs_by_length ------------> how many were lost in a row
 
 Pure numpy, no loop a row: a million rows take a fraction of a second. Knows no drawing.
 """
@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from netlab.traces.loss_run import loss_runs, runs_of
 from netlab.traces.trace import UNKNOWN, Trace
 
 __all__ = [
@@ -26,7 +27,6 @@ __all__ = [
     "delay_distribution",
     "delay_series",
     "loss_marks",
-    "loss_runs",
     "outages",
     "rate_series",
     "run_bins",
@@ -62,7 +62,7 @@ class Series(NamedTuple):
 
 
 class Outage(NamedTuple):
-    """From the first packet lost in a row to the next that is known to have arrived."""
+    """From the first packet lost in a row to the next that is not known to be lost as well."""
 
     begin_s: float
     end_s: float
@@ -73,6 +73,12 @@ class RunBin(NamedTuple):
 
     shortest: int
     longest: int
+
+    @property
+    def name(self) -> str:
+        """Return it as it stands below a bar."""
+        one_length = self.shortest == self.longest
+        return str(self.shortest) if one_length else f"{self.shortest}\N{EN DASH}{self.longest}"
 
 
 def delay_series(trace: Trace, columns: int) -> Series:
@@ -91,7 +97,10 @@ def rate_series(trace: Trace, columns: int) -> Series:
 
 
 def loss_marks(trace: Trace, columns: int) -> Numbers:
-    """Return when packets were lost, at most one a pixel column, ``[marks]``."""
+    """Return when packets were lost, at most one a pixel column, ``[marks]``.
+
+    Of losses that are spread over a stretch of time, the marks are spread over it, too.
+    """
     lost_s = trace.t_s[trace.lost == 1]
     column = _columns(lost_s, trace.duration_s, columns)
     marks: Numbers = lost_s[np.flatnonzero(np.diff(column, prepend=-1))]
@@ -99,17 +108,18 @@ def loss_marks(trace: Trace, columns: int) -> Numbers:
 
 
 def outages(trace: Trace, least_s: float) -> list[Outage]:
-    """Return the stretches in which packet after packet was lost.
+    """Return the stretches in which packet after packet was lost; none where nobody knows which were.
 
     Args:
         trace: Of one flow.
         least_s: Shorter ones are left out, as are those of fewer than three packets.
     """
-    known = np.flatnonzero(trace.lost != UNKNOWN)
-    begins, ends = _runs(trace.lost[known] == 1)
-    # To the next packet that arrived, or as far as the trace goes.
-    after_s = np.append(trace.t_s[known], trace.duration_s)[ends]
-    before_s = trace.t_s[known][begins]
+    if not trace.has_loss_runs:
+        return []
+    begins, ends = runs_of(trace.lost == 1)
+    # To the next packet, or as far as the trace goes.
+    after_s = np.append(trace.t_s, trace.duration_s)[ends]
+    before_s = trace.t_s[begins]
     long = (ends - begins >= OUTAGE_PACKETS) & (after_s - before_s >= least_s)
     return [Outage(*pair) for pair in zip(before_s[long].tolist(), after_s[long].tolist(), strict=True)]
 
@@ -133,12 +143,6 @@ def delay_distribution(trace: Trace, points: int) -> tuple[Numbers, Numbers]:
     return ordered[places], (places + 1.0) / ordered.size
 
 
-def loss_runs(trace: Trace) -> NDArray[np.int64]:
-    """Return how many packets were lost in a row, a number a run; what is unknown is passed over, ``[runs]``."""
-    begins, ends = _runs(trace.lost[trace.lost != UNKNOWN] == 1)
-    return ends - begins
-
-
 def run_bins(longest: int) -> list[RunBin]:
     """Return the bins for runs of up to so many packets: 1, 2, 3, 4, 5 to 8, 9 to 16 and so on."""
     bins = [RunBin(length, length) for length in range(1, _SINGLE_LENGTHS + 1)]
@@ -153,12 +157,6 @@ def runs_by_length(trace: Trace, bins: list[RunBin]) -> Numbers:
     edges = [*(one.shortest for one in bins), bins[-1].longest + 1]
     counts = np.histogram(loss_runs(trace), edges)[0]
     return counts * (1e4 / max(packets, 1))
-
-
-def _runs(flags: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where each run of true begins and where it has ended, ``[runs]`` each."""
-    edges = np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8))
-    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
 
 
 def _columns(t_s: Numbers, span_s: float, columns: int) -> NDArray[np.int64]:

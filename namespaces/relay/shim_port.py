@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from netlab.did_you_mean import did_you_mean
 from netlab.errors import KernelError, SpecError
 from netlab.namespaces.kernel_objects import LinkEntry
 
@@ -117,7 +117,6 @@ def _lines(path: Path) -> list[str]:
 
 
 def _unknown(name: str, there: dict[str, LinkEntry]) -> KernelError:
-    close = difflib.get_close_matches(name, there, n=1)
     listed = ", ".join(sorted(set(there) - {"lo"})) or "none but lo"
-    hint = f"did you mean {close[0]!r}?" if close else f"there are: {listed}"
+    hint = did_you_mean(name, there) or f"there are: {listed}"
     return KernelError(f"use {name}", errno.ENODEV, hint=f"{hint}; tap:{name} would make one")

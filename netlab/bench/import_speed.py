@@ -124,7 +124,8 @@ def _timed(
         write_trace(trace, path.with_suffix(".trace"))
         one.whole_s.append(time.perf_counter() - began_s)
         one.processor_s.append(time.process_time() - processor_s)
-        assert (trace.n, int((trace.lost == 1).sum())) == (ROWS, lost)
+        # What was lost at the very end may have been on its way, for all that a log of ping says.
+        assert (trace.n, int((trace.lost != 0).sum())) == (ROWS, lost)
         began_s = time.perf_counter()
         reference()
         one.reference_s.append(time.perf_counter() - began_s)

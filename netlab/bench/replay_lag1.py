@@ -11,6 +11,7 @@ ping series, and a generated satellite one, whose level changes every 15 s.
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from netlab.bench.figure import Figure
 from netlab.probe.probe_plan import ProbePlan
+from netlab.traces.autocorrelation import lag_1
 from netlab.traces.importers.catalogue import import_trace
 from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import PRESETS
@@ -109,7 +111,7 @@ def _measure(path: Path, say: Callable[[str], None]) -> _Lag1:
     table = tuple(np.sort(trace.delays_s / 2.0).tolist())
     drawn = LinkProfile(law="table", delay_table_s=table, ordered=False)
     chance_s = _delivered_s(ProfilePair("table", drawn, drawn), min(trace.n, 300))
-    return _Lag1(path.stem, _lag1(trace.delay_s), _lag1(delivered_s), _lag1(chance_s), delivered_s.size)
+    return _Lag1(path.stem, _memory(trace.delay_s), _memory(delivered_s), _memory(chance_s), delivered_s.size)
 
 
 def _delivered_s(pair: ProfilePair, packets: int) -> NDArray[np.float64]:
@@ -119,8 +121,6 @@ def _delivered_s(pair: ProfilePair, packets: int) -> NDArray[np.float64]:
         return measure_lab(lab, pair, plan, source="replay-lag1")["forward"].trace.delay_s
 
 
-def _lag1(delays_s: NDArray[np.float64]) -> float:
-    """Return the correlation of neighbours, of those that both arrived."""
-    here, after = delays_s[:-1], delays_s[1:]
-    both = ~(np.isnan(here) | np.isnan(after))
-    return float(np.corrcoef(here[both], after[both])[0, 1])
+def _memory(delays_s: NDArray[np.float64]) -> float:
+    found = lag_1(delays_s)
+    return math.nan if found is None else found

@@ -43,7 +43,7 @@ def deliver_on_netem(profile: LinkProfile, packets: int, rate_hz: float, length_
         payload_bytes = length_bytes - 42  # Ethernet, IPv4 and UDP headers
         command = [
             sys.executable, "-P", "-m", "netlab", "verify", str(written), "--virtual-time",
-            "--packets", str(packets), "--rate", f"{rate_hz:g}", "--size", f"{payload_bytes}B",
+            "--count", str(packets), "--rate", f"{rate_hz:g}", "--size", f"{payload_bytes}B",
             "--seed", str(seed), "--traces", str(traces),
         ]  # fmt: skip
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
@@ -12,15 +13,16 @@ import click
 from netlab.cli.command import NetlabCommand, ResultOption, echo_json, say
 from netlab.cli.types import DURATION, SIZE
 from netlab.errors import KernelError, SpecError
+from netlab.traces.capture.captured_packet import MAX_PACKET_BYTES, MAX_PACKETS
 
 if TYPE_CHECKING:
     from netlab.engine_request import EngineRequest
-    from netlab.traces.packet_capture import PacketListener
-    from netlab.traces.packet_recording import Recorded
+    from netlab.traces.capture.packet_listener import PacketListener
+    from netlab.traces.capture.packet_recording import Recorded, RecordingBounds
 
 __all__ = ["capture"]
 
-_MIN_SNAP_BYTES, _MAX_SNAP_BYTES = 16, 1 << 18
+_MIN_SNAP_BYTES = 16
 
 
 class CaptureCommand(NetlabCommand):
@@ -36,8 +38,14 @@ class CaptureCommand(NetlabCommand):
 
 @click.command("capture", cls=CaptureCommand)
 @click.argument("interface")
-@click.option("--for", "duration_s", type=DURATION, help="How long, for example 60s; until Ctrl-C unless told.")
-@click.option("--count", type=click.IntRange(min=1), help="After how many packets to stop.")
+@click.option("--for", "duration_s", type=DURATION, help="How long, for example 60s; unless told, until --count.")
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    default=MAX_PACKETS,
+    show_default=True,
+    help="After how many packets to stop; unless told, after as many as are imported of one file.",
+)
 @click.option(
     "--filter",
     "wanted",
@@ -58,7 +66,7 @@ class CaptureCommand(NetlabCommand):
 def capture(
     interface: str,
     duration_s: float | None,
-    count: int | None,
+    count: int,
     wanted: str,
     snap: float | None,
     output: Path,
@@ -67,7 +75,7 @@ def capture(
     """Record packets on INTERFACE as a pcap, for `netlab trace import`; nothing is sent.
 
     Of each packet the headers alone are kept, unless --snap asks for more: addresses, ports and times are in the
-    file, what anyone said is not. Ctrl-C ends the capture and leaves a whole file.
+    file, what anyone said is not. Ctrl-C ends the capture and leaves a whole file; so does a disk that is full.
 
     \b
     Example:
@@ -75,36 +83,45 @@ def capture(
       netlab capture lo --filter icmp --for 2s --json -o ping.pcap
     """  # noqa: D301
     from netlab.documents import require_writable
-    from netlab.stop_signals import stop_on_signals
-    from netlab.traces.packet_recording import record_packets
+    from netlab.traces.capture.packet_recording import RecordingBounds
 
-    snap_bytes = _snap_bytes(snap)
     if duration_s is not None and duration_s <= 0.0:
         raise SpecError(f"{duration_s:g} s: must be above 0", key="--for")
+    bounds = RecordingBounds(_snap_bytes(snap), count, math.inf if duration_s is None else duration_s)
     _require_interface(interface)
     require_writable("--output", output)
     signals: list[str] = []
-    with stop_on_signals(signals.append), _listener(interface, wanted) as listener, _pcap(output) as file:
-        from netlab.cli.progress_line import ProgressLine
-        from netlab.traces.packet_capture import PacketWriter
-
-        with ProgressLine() as line:
-            line.say(f"listening on {interface}" + ("" if duration_s or count else "; Ctrl-C ends it"))
-            recorded = record_packets(
-                listener,
-                PacketWriter(file, listener.link_type, snap_bytes or _MAX_SNAP_BYTES),
-                snap_bytes=snap_bytes,
-                max_packets=count,
-                max_duration_s=duration_s,
-                stopped=lambda: bool(signals),
-                show=lambda now: line.count(f"{now.packets:,} packets"),
-            )
+    recorded = _record(interface, wanted, output, bounds, signals)
     _report(interface, output, recorded, signals, as_json)
 
 
+def _record(interface: str, wanted: str, output: Path, bounds: RecordingBounds, signals: list[str]) -> Recorded:
+    """Record until a bound is met or a signal comes, which is put into the list."""
+    from netlab.cli.progress_line import ProgressLine
+    from netlab.stop_signals import stop_on_signals
+    from netlab.traces.capture.packet_recording import record_packets
+    from netlab.traces.capture.packet_writer import PacketWriter
+
+    unbounded = bounds.max_packets == MAX_PACKETS and bounds.max_duration_s == math.inf
+    with (
+        stop_on_signals(signals.append),
+        _listener(interface, wanted) as listener,
+        _pcap(output) as file,
+        ProgressLine() as line,
+    ):
+        line.say(f"listening on {interface}" + ("; Ctrl-C ends it" if unbounded else ""))
+        return record_packets(
+            listener,
+            PacketWriter(file, listener.link_type, bounds.snap_bytes or MAX_PACKET_BYTES),
+            bounds,
+            stopped=lambda: bool(signals),
+            show=lambda now: line.count(f"{now.packets:,} packets"),
+        )
+
+
 def _snap_bytes(snap: float | None) -> int | None:
-    if snap is not None and not _MIN_SNAP_BYTES <= snap <= _MAX_SNAP_BYTES:
-        raise SpecError(f"{snap:g} bytes: must be {_MIN_SNAP_BYTES} .. {_MAX_SNAP_BYTES}", key="--snap")
+    if snap is not None and not _MIN_SNAP_BYTES <= snap <= MAX_PACKET_BYTES:
+        raise SpecError(f"{snap:g} bytes: must be {_MIN_SNAP_BYTES} .. {MAX_PACKET_BYTES}", key="--snap")
     return None if snap is None else int(snap)
 
 
@@ -122,8 +139,8 @@ def _require_interface(interface: str) -> None:
 @contextlib.contextmanager
 def _listener(interface: str, wanted: str) -> Iterator[PacketListener]:
     """Open the interface; what the filter is for is known once it is known what its packets are."""
-    from netlab.traces.capture_filter import PRESETS, filter_program
-    from netlab.traces.packet_capture import PacketListener
+    from netlab.traces.capture.capture_filter import PRESETS, filter_program
+    from netlab.traces.capture.packet_listener import PacketListener
 
     if wanted in PRESETS:
         opened = PacketListener(interface, lambda kind: filter_program(wanted, interface, kind))
@@ -135,16 +152,18 @@ def _listener(interface: str, wanted: str) -> Iterator[PacketListener]:
 
 @contextlib.contextmanager
 def _pcap(path: Path) -> Iterator[BinaryIO]:
-    """Open the file; it has its name once it is whole. An interface that goes away leaves what there is.
+    """Open the file, unbuffered; it has its name once it is whole.
+
+    An interface that goes away, or a disk that is full, leaves what there is.
 
     Raises:
-        KernelError: It takes no more.
+        KernelError: The interface is gone; the file takes no more; or it cannot be made.
     """
     from netlab.whole_file import whole_file
 
     gone: KernelError | None = None
     try:
-        with whole_file(path) as file:
+        with whole_file(path) as aside, open(aside.fileno(), "wb", buffering=0, closefd=False) as file:
             try:
                 yield file
             except KernelError as error:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
@@ -30,6 +31,9 @@ __all__ = [
     "ResultOption",
     "echo_error",
     "echo_json",
+    "json_option",
+    "output_option",
+    "result_option",
     "say",
     "the_engine",
     "the_request",
@@ -39,6 +43,8 @@ GUEST_WORDS = "--on guest"
 """How the hint of an error names the kernel that can do everything; not every command can run on it."""
 _REQUEST, _ENGINE = "netlab.request", "netlab.engine"
 _OPTIONS = "netlab.options"
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def echo_error(error: NetlabError, elsewhere: str = GUEST_WORDS) -> None:
@@ -85,6 +91,22 @@ def the_engine(ctx: click.Context) -> LabEngine:
 
 class ResultOption(click.Option):
     """An option that names a file or folder which the command writes: what ``--check`` compares."""
+
+
+def result_option(name: str, text: str, *, is_folder: bool = False) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds a ``ResultOption``.
+
+    Args:
+        name: Of the option.
+        text: Its help.
+        is_folder: Whether what the command writes is a folder, not a file.
+    """
+    path = click.Path(path_type=Path, dir_okay=is_folder, file_okay=not is_folder)
+    return click.option(name, cls=ResultOption, type=path, help=text)
+
+
+output_option = result_option("--output", "Write the result document there.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
 
 
 class NetlabCommand(click.Command):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlab.cli.command import ResultOption, echo_json
+from netlab.cli.command import ResultOption, echo_json, json_option, output_option
 from netlab.cli.env_text import ProgressText, print_result, say_line
 from netlab.cli.service_command import ServiceCommand
 from netlab.cli.types import DURATION
@@ -124,18 +124,13 @@ def env() -> None:
     type=click.Path(dir_okay=False),
     help="Write a line of JSON a tick.",
 )
-@click.option(
-    "--output",
-    cls=ResultOption,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the result document there.",
-)
+@output_option
 @click.option(
     "--progress-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Append a line of JSON about once a second.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
+@json_option
 def run(
     without_agent: bool,
     output: Path | None,

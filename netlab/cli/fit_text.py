@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from netlab.traces.fit.agreement import Agreement
     from netlab.traces.fit.delivered_rate import RateFit
     from netlab.traces.fit.loss_runs import Interval, LossFit
+    from netlab.traces.fit.pair_fit import PairFit
     from netlab.traces.pair import ProfilePair
 
-__all__ = ["far_lines", "loss_lines", "origin_lines", "rate_lines", "rest_lines", "unlike_lines"]
+__all__ = ["coarse_lines", "far_lines", "loss_lines", "origin_lines", "rate_lines", "rest_lines", "unlike_lines"]
 
 _WAYS = ("forward", "back")
 _CAUTIONS = 5
@@ -27,6 +28,17 @@ def far_lines(agreements: Sequence[Agreement], remedy: str) -> list[str]:
         f"deviation of {_ms(one.measured_sd_s)}; {remedy}"
         for one in agreements
         if one.is_far
+    ]
+
+
+def coarse_lines(found: PairFit) -> list[str]:
+    """Return a caution where the flow's packets come closer than those of the traces."""
+    if not found.is_coarse:
+        return []
+    return [
+        f"the trace's packets are {_ms(found.interval_s)} apart, the flow's {_ms(1 / found.packet_rate_hz)}: "
+        "bursts of loss and delays that last for less than the trace's interval cannot be seen; measure at the "
+        "flow's rate"
     ]
 
 
@@ -57,7 +69,9 @@ def origin_lines(output: Path, pair: ProfilePair, agreements: Sequence[Agreement
             f"delivers  {path}: {_ms(one.predicted_mean_s)} +- {_ms(one.predicted_sd_s)}, "
             f"99 % {_ms(one.predicted_p99_s)} (predicted)"
         )
-        yield f"distance  {path}: KS {one.ks:.3g}, Wasserstein {_ms(one.w1_s)} (predicted)"
+        far = f"KS {one.ks:.3g}, Wasserstein {_ms(one.w1_s)}"
+        yield f"distance  {path}: {far} (predicted, to the data it was made from)"
+        yield f"memory    {path}: lag-1 {_lag(one.measured_lag_1)}, predicted {_lag(one.predicted_lag_1)}"
 
 
 def loss_lines(losses: Sequence[LossFit | None]) -> Iterator[str]:
@@ -67,11 +81,12 @@ def loss_lines(losses: Sequence[LossFit | None]) -> Iterator[str]:
             continue
         of = "" if loss.share is None else f", of the round trip {_share(loss.ratio)}"
         own = f"{loss.direction_ratio:.2%}" if of else _share(loss.ratio)
-        yield f"loss      {way}: {own}{of}; {loss.lost} of {loss.packets} in {loss.runs} runs"
+        runs = "in runs that nobody counted" if loss.runs is None else f"in {loss.runs} runs"
+        yield f"loss      {way}: {own}{of}; {loss.lost} of {loss.packets} {runs}"
         if loss.outage_s is not None and loss.gap_s is not None and loss.loss_in_bad is not None:
             times = f"bad for {_span(loss.outage_s)}, good for {_span(loss.gap_s)}"
             yield f"bursts    {way}: {times}, lost while bad {_share(loss.loss_in_bad)}"
-        elif loss.lost:
+        elif loss.lost and loss.runs is not None:
             yield f"bursts    {way}: none beyond chance (so few runs come by chance in {loss.chance:.2g})"
 
 
@@ -96,6 +111,10 @@ def rest_lines(output: Path, pair: ProfilePair, cautions: Sequence[str]) -> Iter
 
 def _ms(duration_s: float) -> str:
     return f"{duration_s * 1e3:.4g} ms"
+
+
+def _lag(correlation: float | None) -> str:
+    return "unknown" if correlation is None else f"{correlation:.2f}"
 
 
 def _rate(rate_bps: float) -> str:

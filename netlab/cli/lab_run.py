@@ -5,65 +5,29 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import click
 
-from netlab.cli.command import KernelCommand, NetlabCommand, ResultOption, echo_json, say, the_engine, the_request
-from netlab.engine_request import EngineRequest
+from netlab.cli.command import NetlabCommand, echo_json, json_option, output_option, result_option, say, the_engine
+from netlab.cli.modelled_command import ModelledCommand, on_model
 from netlab.errors import SpecError
 
 if TYPE_CHECKING:
-    from netlab.engines import Engine
     from netlab.episode.corner import Corner
     from netlab.episode.report import EpisodeDifference, EpisodeReport
     from netlab.lab_spec import LabSpec
 
 __all__ = ["compare", "run"]
 
-_MODEL = "model"
 
-
-class LabRunCommand(KernelCommand):
-    """Runs on a kernel's netem, on a relay, or on the model alone, which needs none of the others."""
-
-    engines: ClassVar[tuple[str, ...]] = (*KernelCommand.engines, _MODEL)
-    engine_help: ClassVar[str] = (
-        "Netem of this machine's kernel or of the guest's, a relay process, or the model in no time at all."
-    )
-
-    def choose(self, ctx: click.Context, request: EngineRequest) -> Engine | None:
-        """Return what carries the lab's packets, nothing for the model; see ``NetlabCommand.choose``."""
-        if request.engine != _MODEL:
-            return super().choose(ctx, request)
-        if request.virtual_time or request.check:
-            hint = "leave it out: the model's time is virtual, and two runs of it are one computation"
-            raise SpecError("the model has no kernel whose time could be virtual", key=request.words, hint=hint)
-        return None
-
-
-@click.command(cls=LabRunCommand)
+@click.command(cls=ModelledCommand)
 @click.argument("spec", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Of links and episodes, in place of the spec's.")
-@click.option(
-    "--output",
-    cls=ResultOption,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the result document there.",
-)
-@click.option(
-    "--packets",
-    cls=ResultOption,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a line a packet there: its fate.",
-)
-@click.option(
-    "--ticks",
-    cls=ResultOption,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a line of JSON a tick there.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
+@output_option
+@result_option("--packets", "Write a line a packet there: its fate.")
+@result_option("--ticks", "Write a line of JSON a tick there.")
+@json_option
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -110,7 +74,7 @@ def run(
 def _corner(ctx: click.Context) -> Corner:
     from netlab.episode.corner import LabCorner, ModelCorner
 
-    if the_request(ctx).engine == _MODEL:
+    if on_model(ctx):
         return ModelCorner()
     engine = the_engine(ctx)
     return LabCorner(engine.wiring, engine.reason)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,15 @@ from netlab.cli.types import DURATION, SIZE
 __all__ = ["run", "serve"]
 
 _KEY_HELP = "The shared key (netlab key new); needed off loopback."
+_OPTIONS = {
+    "rate_hz": "--rate",
+    "size_bytes": "--size",
+    "count": "--count",
+    "duration_s": "--for",
+    "wait_s": "--wait",
+    "poisson_seed": "--poisson",
+}
+"""Which option says which key of a plan."""
 
 
 @click.command(cls=ServiceCommand)
@@ -61,7 +72,7 @@ def serve(address: str, key_path: str, ready_path: str, as_json: bool) -> None:
         turned_away = sum(counters.rejected.values())
         say(
             f"{counters.sessions} sessions, {counters.probes} probes, {counters.replies} answered; "
-            f"{turned_away} datagrams not believed"
+            f"{turned_away} datagrams not believed, {counters.unsent} answers that could not be sent"
         )
 
 
@@ -75,7 +86,7 @@ def serve(address: str, key_path: str, ready_path: str, as_json: bool) -> None:
     type=SIZE,
     default="200B",
     show_default=True,
-    help="UDP payload of each; an IPv4 packet is 28 bytes larger.",
+    help="UDP payload of each, never in fragments; an IPv4 packet is 28 bytes larger, an IPv6 one 48.",
 )
 @click.option("--count", type=int, default=None, help="How many probes.  [default: 10 s of them]")
 @click.option("--for", "duration_s", type=DURATION, default=None, help="How long to send, instead of --count.")
@@ -130,9 +141,7 @@ def run(
       netlab probe run 127.0.0.1:7448 --for 5s
       netlab probe run desktop:7448 --key-file probe.key --rate 100 --for 60s -o wifi
     """  # noqa: D301
-    from netlab.cli.probe_text import print_summary
     from netlab.cli.progress_line import ProgressLine
-    from netlab.documents import refuse_shared_files, require_writable, write_document
     from netlab.probe.prober import probe_path
     from netlab.wire.address import Address
     from netlab.wire.key import Key
@@ -140,13 +149,8 @@ def run(
     plan = _plan(**planned)
     key = Key.read(key_path) if key_path else None
     files = _files(prefix, one_way=plan.one_way)
-    written = {f"--output ({name})": path for name, path in files.items()}
-    if json_file is not None:
-        written["--json-file"] = json_file
-    refuse_shared_files(written, {"--key-file": Path(key_path)} if key_path else {})
-    for option, path in written.items():
-        require_writable(option, path)
-    with ProgressLine() as line:
+    _prepare(files, json_file, key_path)
+    with ProgressLine() as line, _as_typed():
         measured = probe_path(
             plan,
             Address.parse(peer),
@@ -157,16 +161,8 @@ def run(
             progress=lambda sent, replies: line.count(f"{sent} of {plan.count} sent, {replies} replies"),
         )
     _write_traces(measured.result.traces, files)
-    if json_file is not None:
-        import msgspec
-
-        write_document(json_file, msgspec.json.encode(measured.summary) + b"\n")
-    if as_json:
-        echo_json(measured.summary)
-    else:
-        print_summary(measured.summary)
-        for path in files.values():
-            say(f"wrote {path}")
+    _write_summary(measured.summary, json_file)
+    _print(measured.summary, files, as_json=as_json)
     if not any(trace.has_delays for trace in measured.result.traces):
         say("nothing has arrived")
         click.get_current_context().exit(1)
@@ -178,9 +174,36 @@ def _plan(*, count: int | None, duration_s: float | None, rate_hz: float, **rest
 
     if count is not None and duration_s is not None:
         raise click.UsageError("--count and --for say the same thing: give one of them")
-    if count is not None:
-        return ProbePlan(count=count, rate_hz=rate_hz, **rest)
-    return ProbePlan.lasting(10.0 if duration_s is None else duration_s, rate_hz, **rest)
+    with _as_typed():
+        if count is not None:
+            return ProbePlan(count=count, rate_hz=rate_hz, **rest)
+        return ProbePlan.lasting(10.0 if duration_s is None else duration_s, rate_hz, **rest)
+
+
+@contextlib.contextmanager
+def _as_typed() -> Iterator[None]:
+    """Have errors in a plan name the option that was typed, and not the key in Python."""
+    from netlab.errors import SpecError
+
+    try:
+        yield
+    except SpecError as error:
+        if error.key not in _OPTIONS:
+            raise
+        message = error.message.removeprefix(f"{error.key}: ")
+        raise SpecError(message, key=_OPTIONS[error.key], hint=error.hint) from error
+
+
+def _prepare(files: dict[str, Path], json_file: Path | None, key_path: str) -> None:
+    """Refuse files that cannot be written, before anything is sent."""
+    from netlab.documents import refuse_shared_files, require_writable
+
+    written = {f"--output ({name})": path for name, path in files.items()}
+    if json_file is not None:
+        written["--json-file"] = json_file
+    refuse_shared_files(written, {"--key-file": Path(key_path)} if key_path else {})
+    for option, path in written.items():
+        require_writable(option, path)
 
 
 def _files(prefix: str, *, one_way: bool) -> dict[str, Path]:
@@ -200,3 +223,24 @@ def _write_traces(traces: list[Any], files: dict[str, Path]) -> None:
 
     for trace in traces:
         write_trace(trace, files[trace.path.value])
+
+
+def _write_summary(summary: Any, json_file: Path | None) -> None:
+    if json_file is None:
+        return
+    import msgspec
+
+    from netlab.documents import write_document
+
+    write_document(json_file, msgspec.json.encode(summary) + b"\n")
+
+
+def _print(summary: Any, files: dict[str, Path], *, as_json: bool) -> None:
+    if as_json:
+        echo_json(summary)
+        return
+    from netlab.cli.probe_text import print_summary
+
+    print_summary(summary)
+    for path in files.values():
+        say(f"wrote {path}")

@@ -39,7 +39,7 @@ def _print_path(path: PathSummary) -> None:
     delay = path.delay
     quantiles = " ".join(f"p{float(share) * 100:g} {_short(value)}" for share, value in delay.quantiles_s.items())
     click.echo(
-        f"{'':11} mean {_short(delay.mean_s)} sd {_short(delay.sd_s)} min {_short(delay.least_s)} {quantiles}"
+        f"{'':11} mean {_short(delay.mean_s)} sd {_short(delay.sd_s)} min {_short(delay.min_s)} {quantiles}"
     )
 
 

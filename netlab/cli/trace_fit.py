@@ -54,7 +54,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON doc
     type=click.FloatRange(1e-3, 1e6),
     default=50.0,
     show_default=True,
-    help="Packets a second of the flow that the link is for.",
+    help="Packets a second of the flow that the link is for; to another one it delivers other delays.",
 )
 @_BASE
 @_NAME
@@ -81,14 +81,22 @@ def fit(
       ping -c 20 -i 0.2 127.0.0.1 > ping.txt
       netlab trace fit ping.txt -o loopback.toml
     """  # noqa: D301
-    from netlab.cli.fit_text import far_lines, loss_lines, origin_lines, rate_lines, rest_lines, unlike_lines
-    from netlab.traces.fit.pair_fit import fit_traces
+    from netlab.cli.fit_text import (
+        coarse_lines,
+        far_lines,
+        loss_lines,
+        origin_lines,
+        rate_lines,
+        rest_lines,
+        unlike_lines,
+    )
+    from netlab.traces.fit.pair_fit import fit_pair
     from netlab.traces.fit.split import Split
     from netlab.traces.toml_profile import write_profile
 
     _require_profile(output)
     traces = _read(trace, back, format_name)
-    found = fit_traces(
+    found = fit_pair(
         traces,
         split=Split.parse(split),
         packet_rate_hz=packet_rate_hz,
@@ -97,7 +105,7 @@ def fit(
     )
     write_profile(found.pair, output)
     cautions = [*far_lines(found.agreements, "a schedule keeps what a table loses"), *unlike_lines(found.losses)]
-    cautions += found.pair.warnings()
+    cautions += [*found.pair.warnings(), *coarse_lines(found)]
     if as_json:
         document = _document(output, found.pair, found.agreements, cautions)
         named = zip(("forward", "back"), found.losses, found.rates, strict=True)
@@ -163,13 +171,13 @@ def schedule(
       netlab trace schedule ping.txt --step 200ms --loop -o loopback.toml
     """  # noqa: D301
     from netlab.cli.fit_text import far_lines, origin_lines, rest_lines
-    from netlab.traces.fit.schedule_fit import fit_steps
+    from netlab.traces.fit.schedule_fit import fit_schedule
     from netlab.traces.fit.split import Split
     from netlab.traces.toml_profile import write_profile
 
     _require_profile(output)
     traces = _read(trace, back, format_name)
-    found = fit_steps(
+    found = fit_schedule(
         traces,
         step_s,
         loop=loop,

@@ -26,7 +26,7 @@ _LONG_FILE_BYTES = 20 << 20
     "--output",
     cls=ResultOption,
     type=click.Path(path_type=Path),
-    help="The trace file to write; of two directions OUT.forward.csv and OUT.back.csv.",
+    help="The trace file to write, packed if it ends in .gz; of two directions OUT.forward.csv and OUT.back.csv.",
 )
 @click.option("--format", "format_name", default="", help="The file's format  [default: recognised by content].")
 @click.option(
@@ -34,7 +34,11 @@ _LONG_FILE_BYTES = 20 << 20
 )
 @click.option("--bin", "bin_s", type=DURATION, help="Over which packets are counted for a rate.")
 @click.option("--column", "columns", multiple=True, metavar="NAME=MEANING", help="Of a CSV: rtt=delay_ms.")
-@click.option("--kind", default="", help="Of a packet capture, what to take: tcp, icmp or wifi.")
+@click.option(
+    "--kind",
+    type=click.Choice(("tcp", "icmp", "wifi")),
+    help="Of a packet capture, what to take  [default: what it has most of].",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def import_(
     file: Path,
@@ -43,7 +47,7 @@ def import_(
     interval_s: float | None,
     bin_s: float | None,
     columns: tuple[str, ...],
-    kind: str,
+    kind: str | None,
     as_json: bool,
 ) -> None:
     """Read a measurement in any known format and write it as a trace file; say what it holds.
@@ -64,7 +68,11 @@ def import_(
         if file.is_file() and file.stat().st_size > _LONG_FILE_BYTES:
             progress.say(f"reading {file}, {file.stat().st_size >> 20} MiB")
         options = ImportOptions(
-            interval_s=interval_s, bin_s=bin_s, columns=_columns(columns), kind=kind, progress=progress.count
+            interval_s=interval_s,
+            bin_s=bin_s,
+            columns=_columns(columns),
+            kind=kind or "",
+            progress=progress.count,
         )
         traces = import_trace(file, format_name, options)
     written = _write(traces, output, file) if output is not None else [None] * len(traces)
@@ -94,16 +102,15 @@ def _columns(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def _write(traces: list[Trace], output: Path, read: Path) -> list[Path]:
-    """Write each trace into a file of its own; nothing where one of them could not be written."""
+    """Write each trace into a file of its own; nothing where one of them cannot be written."""
     from netlab.documents import refuse_shared_files, require_writable
-    from netlab.traces.trace_file import write_trace
+    from netlab.traces.trace_file import write_traces
 
     files = _names([trace.path for trace in traces], output)
     refuse_shared_files({f"--output ({file.name})": file for file in files}, {"FILE": read})
     for file in files:
         require_writable("--output", file)
-    for trace, file in zip(traces, files, strict=True):
-        write_trace(trace, file)
+    write_traces(dict(zip(files, traces, strict=True)))
     return files
 
 
@@ -111,7 +118,9 @@ def _names(paths: list[Any], output: Path) -> list[Path]:
     """Return a file's name for each trace: a round trip, or whatever is alone, has the one that was asked for."""
     if len(paths) == 1:
         return [output]
-    stem, suffix = (output.stem, output.suffix) if output.suffix else (output.name, ".csv")
+    packed = ".gz" if output.suffix == ".gz" else ""
+    plain = Path(output.name.removesuffix(packed))
+    stem, suffix = plain.stem, (plain.suffix or ".csv") + packed
     return [
         output.with_name(f"{stem}{suffix}" if path == "round-trip" else f"{stem}.{path.value}{suffix}")
         for path in paths

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from netlab.cli.command import NetlabCommand, ResultOption, say
+from netlab.cli.types import SIZE
 
 if TYPE_CHECKING:
     from netlab.trace_figure import PictureFormat
@@ -39,6 +40,14 @@ _LABEL = 60
     help="Packets a second of the flow that --profile is simulated for.  [default: the first trace's]",
 )
 @click.option(
+    "--size",
+    "size_bytes",
+    type=SIZE,
+    default="200B",
+    show_default=True,
+    help="UDP payload of its packets: where the link has a rate, they take their time.",
+)
+@click.option(
     "--kind",
     type=click.Choice(["time", "cdf", "runs", "all"]),
     default="all",
@@ -55,10 +64,9 @@ def plot(
     traces: Sequence[Path],
     output: Path,
     profile: str | None,
-    rate_hz: float | None,
     kind: str,
     format_name: str,
-    seed: int,
+    **flow: Any,
 ) -> None:
     """Draw traces: delay over time with losses marked, distributions over one another, losses in a row.
 
@@ -72,14 +80,15 @@ def plot(
       netlab trace plot delivered.csv --profile wifi-normal -o kept.png
     """  # noqa: D301
     from netlab.documents import refuse_shared_files, require_writable, write_document
-    from netlab.trace_figure import PlotKind, draw_traces
+    from netlab.trace_figure import draw_traces
+    from netlab.traces.panel import PlotKind
 
     picture_format = _picture_format(output)
     refuse_shared_files({"-o": output}, {str(path): path for path in traces})
     require_writable("-o", output)
     plotted = [one for path in traces for one in _read(path, format_name)]
     if profile is not None:
-        plotted.insert(0, _asked(profile, plotted[0], rate_hz, seed))
+        plotted.insert(0, _asked(profile, plotted[0], **flow))
     kinds = tuple(PlotKind) if kind == "all" else (PlotKind(kind),)
     write_document(output, draw_traces(plotted, kinds).to_bytes(picture_format))
     say(f"wrote {output}: {', '.join(f'{one.label} (n = {one.trace.n:,})' for one in plotted)}")
@@ -111,15 +120,18 @@ def _read(path: Path, format_name: str) -> list[Plotted]:
     return [Plotted(name if len(found) == 1 else f"{name}, {trace.path.value}", trace) for trace in found]
 
 
-def _asked(profile: str, beside: Plotted, rate_hz: float | None, seed: int) -> Plotted:
+def _asked(profile: str, beside: Plotted, *, rate_hz: float | None, size_bytes: float, seed: int) -> Plotted:
     """Return what a profile is expected to show on the path of another trace."""
+    from netlab.probe.probe_plan import UDP_IP_BYTES
     from netlab.traces.asked_trace import asked_trace
     from netlab.traces.plotted import Plotted
     from netlab.traces.presets import parse_preset
+    from netlab.verification.flow_order import ETHERNET_BYTES
 
     pair = parse_preset(profile)
     if rate_hz is None:
         interval_s = beside.trace.interval_s
         rate_hz = 1.0 / interval_s if interval_s > 0.0 else _RATE_HZ
-    asked = asked_trace(pair, beside.trace.path, rate_hz, _ASKED_PACKETS, seed=seed)
+    length_bytes = int(size_bytes) + UDP_IP_BYTES + ETHERNET_BYTES
+    asked = asked_trace(pair, beside.trace.path, rate_hz, _ASKED_PACKETS, seed=seed, length_bytes=length_bytes)
     return Plotted(f"asked: {pair.name[:_LABEL]}", asked, is_asked=True)

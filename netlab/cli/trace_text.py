@@ -55,7 +55,9 @@ def _delay(delay: DelayFigures) -> list[str]:
 def _loss(loss: LossFigures) -> list[str]:
     copies = f"; more than one copy of {loss.duplicated}" if loss.duplicated else ""
     lines = [f"loss      {loss.lost} of {loss.n}, {loss.ratio:.2%}{copies}"]
-    if loss.runs:
+    if loss.runs is None:
+        lines.append("runs      unknown: it is known how many packets were lost, not which")
+    elif loss.runs:
         runs = [f"{length}: {times}" for length, times in list(loss.runs.items())[:_RUNS_SHOWN]]
         more = ", ..." if len(loss.runs) > _RUNS_SHOWN else ""
         longest = max(loss.runs)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlab.cli.command import KernelCommand, ResultOption, echo_json, say, the_engine, the_request
-from netlab.cli.types import DURATION, SIZE
+from netlab.cli.command import echo_json, json_option, output_option, say, the_engine
+from netlab.cli.flow_options import flow_options, flow_plan
+from netlab.cli.modelled_command import ModelledCommand, on_model
+from netlab.cli.types import DURATION
+from netlab.cli.verify_result import give_result, traces_option, write_report
 from netlab.engine_request import EngineRequest
 from netlab.errors import SpecError
 
@@ -24,72 +27,51 @@ if TYPE_CHECKING:
 
 __all__ = ["verify"]
 
-_MODEL = "model"
 _WARNINGS_SHOWN = 3
 """A schedule has one a step."""
 
 
-class VerifyCommand(KernelCommand):
-    """Runs on a kernel's netem, a relay or the model; with ``--all-engines`` on each of them, one by one."""
-
-    engines: ClassVar[tuple[str, ...]] = (*KernelCommand.engines, _MODEL)
-    engine_help: ClassVar[str] = (
-        "Netem of this machine's kernel or of the guest's, a relay process, or the model in no time at all."
-    )
+class VerifyCommand(ModelledCommand):
+    """Runs as any ``ModelledCommand``; with ``--all-engines`` on each of them, one by one."""
 
     def choose(self, ctx: click.Context, request: EngineRequest) -> Engine | None:
         """Return what carries the packets; nothing for the model and for all engines, which run elsewhere."""
-        if ctx.params["all_engines"]:
-            if request.asks:
-                hint = "leave one of them out"
-                raise SpecError("--all-engines runs on all of them", key=request.words or "--check", hint=hint)
-            return None
-        if request.engine != _MODEL:
+        if not ctx.params["all_engines"]:
             return super().choose(ctx, request)
-        if request.virtual_time or request.check:
-            hint = "leave it out: the model's time is virtual, and two runs of it are one computation"
-            raise SpecError("the model has no kernel whose time could be virtual", key=request.words, hint=hint)
+        if request.asks:
+            hint = "leave one of them out"
+            raise SpecError("--all-engines runs on all of them", key=request.words or "--check", hint=hint)
         return None
 
 
 @click.command(cls=VerifyCommand)
 @click.argument("profile")
-@click.option("--packets", type=int, default=2000, show_default=True, help="Sent each way.")
-@click.option("--rate", type=float, default=100.0, show_default=True, help="Packets a second, each way.")
-@click.option("--size", type=SIZE, default="200B", show_default=True, help="UDP payload of each packet.")
+@flow_options
 @click.option(
     "--seed", type=click.IntRange(0, 2**64 - 1), default=7, show_default=True, help="Of link and simulations."
 )
 @click.option(
-    "--allowance", type=DURATION, help="How late every packet may be: 1ms in real time, 10us in virtual time."
+    "--allowance",
+    "later_s",
+    type=DURATION,
+    help="How late every packet may be: 1ms in real time, 10us in virtual time.",
 )
-@click.option(
-    "--output",
-    cls=ResultOption,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the result document there.",
-)
-@click.option(
-    "--traces",
-    cls=ResultOption,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Write what was delivered into this folder: forward.csv, back.csv.",
-)
+@output_option
+@traces_option
 @click.option("--all-engines", is_flag=True, help="On every engine and clock there is here, side by side.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
+@json_option
 @click.pass_context
 def verify(
     ctx: click.Context,
+    /,
     profile: str,
-    packets: int,
-    rate: float,
-    size: float,
     seed: int,
-    allowance: float | None,
+    later_s: float | None,
     output: Path | None,
     traces: Path | None,
     all_engines: bool,
     as_json: bool,
+    **flow: Any,
 ) -> None:
     """Measure whether a link delivers what PROFILE asks for; exit status 1 where it does not.
 
@@ -99,30 +81,20 @@ def verify(
     \b
     Example:
       netlab verify wifi-degraded --virtual-time
-      netlab verify delay=30ms,jitter=5ms,loss=2% --packets 1000 --on relay --output result.json
-      netlab verify wifi-normal --packets 1000 --all-engines
+      netlab verify delay=30ms,jitter=5ms,loss=2% --count 1000 --on relay --output result.json
+      netlab verify wifi-normal --for 10s --all-engines
     """  # noqa: D301
-    from netlab.cli.verify_result import print_report, write_report, write_traces
     from netlab.documents import require_writable
-    from netlab.probe.probe_plan import ProbePlan
     from netlab.traces.presets import parse_preset
 
     pair = parse_preset(profile)
-    plan = ProbePlan(rate_hz=rate, size_bytes=int(size), count=packets)
-    allowed = _allowance(allowance)
+    plan, allowed = flow_plan(**flow), _allowance(later_s)
     if output is not None:
         require_writable("--output", output)
     if all_engines:
         ctx.exit(_verify_everywhere(output, traces, as_json))
     measured, report = _verify(ctx, profile, pair, plan, seed, allowed)
-    if traces is not None:
-        write_traces(traces, measured)
-    if output is not None:
-        write_report(output, report)
-    if as_json:
-        echo_json(report)
-    else:
-        print_report(report)
+    give_result(measured, report, output, traces, as_json)
     if not report.holds:
         sys.exit(1)
 
@@ -148,7 +120,7 @@ def _verify(
         say(text)
     if len(warnings) > _WARNINGS_SHOWN:
         say(f"and {len(warnings) - _WARNINGS_SHOWN} more of that kind: netlab profile show {profile}")
-    if the_request(ctx).engine == _MODEL:
+    if on_model(ctx):
         return verify_on_model(profile, pair, plan, seed)
     from netlab.cli.progress_line import ProgressLine
 
@@ -169,7 +141,6 @@ def _verify(
 
 def _verify_everywhere(output: Path | None, traces: Path | None, as_json: bool) -> int:
     """Run this command on every engine and clock, one after the other; return the exit status."""
-    from netlab.cli.verify_result import write_report
     from netlab.verification.everywhere import comparison_lines, verify_everywhere
 
     if traces is not None:

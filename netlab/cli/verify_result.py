@@ -8,15 +8,47 @@ from typing import TYPE_CHECKING
 
 import click
 
+from netlab.cli.command import echo_json, result_option
+
 if TYPE_CHECKING:
     from netlab.traces.seed import Direction
     from netlab.verification.measurement import MeasuredFlow
     from netlab.verification.report import VerificationReport
 
-__all__ = ["print_report", "write_report", "write_traces"]
+__all__ = ["give_result", "traces_option", "write_report"]
+
+traces_option = result_option(
+    "--traces", "Write what was delivered into this folder: forward.csv, back.csv.", is_folder=True
+)
 
 
-def write_traces(folder: Path, measured: Mapping[Direction, MeasuredFlow]) -> None:
+def give_result(
+    measured: Mapping[Direction, MeasuredFlow],
+    report: VerificationReport,
+    output: Path | None,
+    traces: Path | None,
+    as_json: bool,
+) -> None:
+    """Write what was measured and found where that is wanted, and print it.
+
+    Args:
+        measured: What each direction delivered.
+        report: What was found.
+        output: The document's file, if wanted.
+        traces: The traces' folder, if wanted.
+        as_json: Print the document, not the table.
+    """
+    if traces is not None:
+        _write_traces(traces, measured)
+    if output is not None:
+        write_report(output, report)
+    if as_json:
+        echo_json(report)
+    else:
+        _print_report(report)
+
+
+def _write_traces(folder: Path, measured: Mapping[Direction, MeasuredFlow]) -> None:
     """Write what each direction delivered into a folder, which is made.
 
     Raises:
@@ -48,7 +80,7 @@ def write_report(path: Path, report: object) -> None:
     write_document(path, msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
 
 
-def print_report(report: VerificationReport) -> None:
+def _print_report(report: VerificationReport) -> None:
     """Print the table for people."""
     from netlab.verification.report_text import report_lines
 

@@ -14,7 +14,6 @@ from netlab.lab import Lab
 from netlab.namespaces.impairer import Impairer
 from netlab.namespaces.link import Link
 from netlab.namespaces.relay.requests import PlainState, to_plain
-from netlab.traces.seed import DIRECTIONS
 
 __all__ = ["report_asked"]
 
@@ -44,7 +43,7 @@ def report_asked(lab: Lab, message: AskLink) -> LinkAsked:
         addresses=(address, peer_address),
         forward=_asked(link.forward),
         back=_asked(link.back),
-        playing=_is_playing(lab, link),
+        playing=link.is_played,
         medium=link.medium.name if link.medium is not None else "",
         seeded=link.seeded,
     )
@@ -65,12 +64,3 @@ def _find(lab: Lab, name: str) -> Link:
 
 def _asked(impairer: Impairer | None) -> PlainState | None:
     return None if impairer is None or impairer.asked is None else to_plain(impairer.asked)
-
-
-def _is_playing(lab: Lab, link: Link) -> bool:
-    """Tell whether a schedule changes this link by itself."""
-    player = lab.player
-    if player is None or not player.is_playing():
-        return False
-    tracks = {f"{link.name} {direction}" for direction in DIRECTIONS}
-    return any(step.track in tracks for step in player.log)

@@ -14,12 +14,13 @@ from array import array
 
 import numpy as np
 
-from netlab.probe.probe_frame import ROW, ROWS_A_PAGE, UNANSWERED_NS, LogPage
+from netlab.probe.probe_frame import ROW, ROWS_A_PAGE, TOO_LONG_NS, UNANSWERED_NS, UNSENT_NS, LogPage
+from netlab.probe.probe_plan import MAX_COUNT
 
 __all__ = ["MAX_ROWS", "ArrivalLog"]
 
-MAX_ROWS = 1 << 20
-"""Rows a session may keep, 16 MiB of them: every probe of the longest plan and its copies, if they are few."""
+MAX_ROWS = 2 * MAX_COUNT
+"""Rows a session may keep, 32 MB of them: every probe of the longest plan twice."""
 
 
 class ArrivalLog:
@@ -68,10 +69,20 @@ class ArrivalLog:
     def note_reply(self, row: int, reply_ns: int) -> None:
         """Note when an arrival was answered."""
         turnaround_ns = reply_ns - self._receive_ns[row]
-        self._turnaround_ns[row] = min(max(turnaround_ns, 0), UNANSWERED_NS - 1)
+        self._turnaround_ns[row] = turnaround_ns if 0 <= turnaround_ns < TOO_LONG_NS else TOO_LONG_NS
 
-    def page(self, page: int) -> LogPage:
-        """Return a page, empty behind the last one; the log is closed from now on."""
+    def note_unsent(self, row: int) -> None:
+        """Note that the reply to an arrival did not leave this host."""
+        self._turnaround_ns[row] = UNSENT_NS
+
+    def page(self, page: int, *, clock_set: bool = False, unstamped: bool = False) -> LogPage:
+        """Return a page, empty behind the last one; the log is closed from now on.
+
+        Args:
+            page: Which.
+            clock_set: Whether this host's clock was set meanwhile.
+            unstamped: Whether arrivals are in it that the kernel has not stamped.
+        """
         self._is_closed = True
         begin = min(page * ROWS_A_PAGE, len(self._numbers))
         end = min(begin + ROWS_A_PAGE, len(self._numbers))
@@ -79,4 +90,4 @@ class ArrivalLog:
         rows["number"] = self._numbers[begin:end]
         rows["receive_ns"] = self._receive_ns[begin:end]
         rows["turnaround_ns"] = self._turnaround_ns[begin:end]
-        return LogPage(page, len(self._numbers), self.late, self.overflowed > 0, rows)
+        return LogPage(page, len(self._numbers), self.late, rows, self.overflowed > 0, clock_set, unstamped)

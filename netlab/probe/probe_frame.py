@@ -5,21 +5,19 @@ identity of the run.
 
 ::
 
-    probe     0      1      2      4              8                       16                       size
-              +------+------+------+--------------+-----------------------+------------------------+
-              |  1   | echo |  0   | number 32    | send stamp 64         | zeros                  |
-              +------+------+------+--------------+-----------------------+------------------------+
+    probe     0      1      2      4              8                                                size
+              +------+------+------+--------------+------------------------------------------------+
+              |  1   | echo |  0   | number 32    | zeros                                          |
+              +------+------+------+--------------+------------------------------------------------+
     reply     0      1      2      4              8                       16                       24
               +------+------+------+--------------+-----------------------+------------------------+
-              |  2   | copy |  0   | number 32    | send stamp 64, echoed | receive stamp 64       |
+              |  2   |  0   |  0   | number 32    | receive stamp 64      | reply send stamp 64    |
               +------+------+------+--------------+-----------------------+------------------------+
-              | reply send stamp 64               | reply number 32       | arrivals 32            |
-              +-----------------------------------+-----------------------+------------------------+
-              | seen: bit i is set where number - 1 - i had arrived 64    | zeros, to the probe's size
+              | seen: bit i is set where number - 1 - i had arrived 64    | reply number 32, zeros |
               +-----------------------------------------------------------+------------------------+
     log ask   | 3 | 0 | 0 | page 32 | zeros, to LOG_BYTES
     log page  | 4 | flags 8 | rows 16 | page 32 | rows in all 32 | late 32 | rows of 16 bytes | zeros
-                                row: number 32, receive stamp 64, turnaround 32 (all ones: not answered)
+                                row: number 32, receive stamp 64, turnaround 32, or what stands in for one
     farewell  | 5 | 0 ...                                                                   8 bytes
 
 No answer is larger than its question: a reply has its probe's size, a page its ask's. The messages of a session's
@@ -43,11 +41,13 @@ __all__ = [
     "ROW",
     "ROWS_A_PAGE",
     "SEEN_BITS",
+    "TOO_LONG_NS",
     "UNANSWERED_NS",
+    "UNSENT_NS",
     "FrameKind",
     "LogPage",
     "Probe",
-    "Reply",
+    "ProbeReply",
     "build_farewell",
     "build_log_ask",
     "build_log_page",
@@ -66,9 +66,13 @@ MAX_STAMP_NS = 1 << 62
 """The year 2116: what is later is no stamp."""
 UNANSWERED_NS = (1 << 32) - 1
 """Stands in a log's row for the turnaround of a probe that got no reply."""
+UNSENT_NS = UNANSWERED_NS - 1
+"""Stands for that of a reply which has a number and did not leave its host: there was no room."""
+TOO_LONG_NS = UNANSWERED_NS - 2
+"""Stands for one that 32 bits do not hold, 4.29 s and more, or that is none: a reply before its probe."""
 
-_probe = struct.Struct(">BBHIq")
-_reply = struct.Struct(">BBHIqqqIIQ")
+_probe = struct.Struct(">BBHI")
+_reply = struct.Struct(">BBHIqqQI")
 _ask = struct.Struct(">BBHI")
 _page = struct.Struct(">BBHIII")
 
@@ -79,7 +83,7 @@ LOG_BYTES = 1200
 ROW = np.dtype([("number", ">u4"), ("receive_ns", ">i8"), ("turnaround_ns", ">u4")])
 ROWS_A_PAGE = (LOG_BYTES - SEAL_BYTES - _page.size) // ROW.itemsize
 
-_OVERFLOWED = 1
+_OVERFLOWED, _CLOCK_SET, _UNSTAMPED = 1, 2, 4
 
 
 class FrameKind:
@@ -99,36 +103,28 @@ class Probe(NamedTuple):
     Attributes:
         echo: Whether a reply is wanted.
         number: Counted from 0.
-        send_ns: The prober's stamp.
     """
 
     echo: bool
     number: int
-    send_ns: int
 
 
-class Reply(NamedTuple):
+class ProbeReply(NamedTuple):
     """The reflector's reply to one copy of a probe.
 
     Attributes:
-        copy: Which copy of the probe it answers, counted from 0.
         number: The probe's.
-        send_ns: The prober's stamp, echoed.
         receive_ns: The reflector's stamp of the probe's arrival.
         reply_ns: The reflector's stamp of the reply's sending.
-        reply_number: Counted from 0 within the session.
-        arrivals: How many probes, copies included, had arrived, this one included.
         seen: Bit i is set where the probe ``number - 1 - i`` had arrived.
+        reply_number: Counted from 0 within the session.
     """
 
-    copy: int
     number: int
-    send_ns: int
     receive_ns: int
     reply_ns: int
-    reply_number: int
-    arrivals: int
     seen: int
+    reply_number: int
 
 
 class LogPage(NamedTuple):
@@ -138,15 +134,19 @@ class LogPage(NamedTuple):
         page: Which, counted from 0.
         n_rows: How many rows all pages have.
         late: Probes that came after the log was first asked for; they are in no row.
-        overflowed: Whether the log was full, so that rows are missing at its end.
         rows: A record each of ``number``, ``receive_ns`` and ``turnaround_ns``, in order of arrival.
+        overflowed: Whether the log was full, so that rows are missing at its end.
+        clock_set: Whether the reflector's clock was set during the session.
+        unstamped: Whether arrivals are among the rows that the kernel has not stamped.
     """
 
     page: int
     n_rows: int
     late: int
-    overflowed: bool
     rows: NDArray[np.void]
+    overflowed: bool = False
+    clock_set: bool = False
+    unstamped: bool = False
 
 
 def kind_of(message: bytes) -> int:
@@ -156,33 +156,30 @@ def kind_of(message: bytes) -> int:
 
 def build_probe(probe: Probe, size_bytes: int) -> bytes:
     """Return a probe; ``size_bytes`` is that of the sealed datagram."""
-    head = _probe.pack(FrameKind.PROBE, probe.echo, 0, probe.number, probe.send_ns)
+    head = _probe.pack(FrameKind.PROBE, probe.echo, 0, probe.number)
     return head.ljust(size_bytes - SEAL_BYTES, b"\0")
 
 
 def read_probe(message: bytes) -> Probe | None:
-    """Return the probe that a message is; None where it is none."""
+    """Return the probe that a message is; None where it is none, or one that its reply would not fit."""
     if len(message) < _reply.size or message[0] != FrameKind.PROBE:
         return None
-    _, echo, _, number, send_ns = _probe.unpack_from(message)
-    return Probe(bool(echo), number, send_ns) if 0 <= send_ns <= MAX_STAMP_NS else None
+    _, echo, _, number = _probe.unpack_from(message)
+    return Probe(bool(echo), number)
 
 
-def build_reply(reply: Reply, size_bytes: int) -> bytes:
+def build_reply(reply: ProbeReply, size_bytes: int) -> bytes:
     """Return a reply; ``size_bytes`` is that of the sealed datagram."""
-    head = _reply.pack(FrameKind.REPLY, reply.copy, 0, *reply[1:])
+    head = _reply.pack(FrameKind.REPLY, 0, 0, *reply)
     return head.ljust(size_bytes - SEAL_BYTES, b"\0")
 
 
-def read_reply(message: bytes) -> Reply | None:
+def read_reply(message: bytes) -> ProbeReply | None:
     """Return the reply that a message is; None where it is none, or its stamps are in no order."""
     if len(message) < _reply.size or message[0] != FrameKind.REPLY:
         return None
-    _, copy, _, *rest = _reply.unpack_from(message)
-    reply = Reply(copy, *rest)
-    if not (0 <= reply.send_ns <= MAX_STAMP_NS and 0 <= reply.receive_ns <= reply.reply_ns <= MAX_STAMP_NS):
-        return None
-    return reply
+    reply = ProbeReply(*_reply.unpack_from(message)[3:])
+    return reply if 0 <= reply.receive_ns <= reply.reply_ns <= MAX_STAMP_NS else None
 
 
 def build_log_ask(page: int) -> bytes:
@@ -199,7 +196,7 @@ def read_log_ask(message: bytes) -> int | None:
 
 def build_log_page(page: LogPage) -> bytes:
     """Return a page of the log."""
-    flags = _OVERFLOWED if page.overflowed else 0
+    flags = page.overflowed * _OVERFLOWED | page.clock_set * _CLOCK_SET | page.unstamped * _UNSTAMPED
     head = _page.pack(FrameKind.LOG_PAGE, flags, len(page.rows), page.page, page.n_rows, page.late)
     return (head + page.rows.astype(ROW).tobytes()).ljust(LOG_BYTES - SEAL_BYTES, b"\0")
 
@@ -216,7 +213,8 @@ def read_log_page(message: bytes) -> LogPage | None:
     rows = np.frombuffer(message, ROW, count, _page.size)
     if ((rows["receive_ns"] < 0) | (rows["receive_ns"] > MAX_STAMP_NS)).any():
         return None
-    return LogPage(page, n_rows, late, bool(flags & _OVERFLOWED), rows)
+    said = (bool(flags & bit) for bit in (_OVERFLOWED, _CLOCK_SET, _UNSTAMPED))
+    return LogPage(page, n_rows, late, rows, *said)
 
 
 def build_farewell() -> bytes:

@@ -22,12 +22,13 @@ __all__ = ["MAX_BYTES", "MAX_COUNT", "MAX_RATE_HZ", "ProbePlan"]
 MAX_COUNT = 1_000_000
 MIN_RATE_HZ, MAX_RATE_HZ = 0.1, 10_000.0
 MAX_BYTES = 1472
-"""What one Ethernet frame carries over IPv4: a probe in fragments would measure the luck of several packets."""
+"""What one Ethernet frame carries over IPv4; over IPv6 it is 20 less. What a path carries, its socket says."""
 MAX_WAIT_S = 60.0
 UDP_IP_BYTES = 28
 NANOSECONDS = 1_000_000_000
 
 _RATE_HINT = "a rate at which one process can send, and the reflector does not think that nobody is there any more"
+_RUNS_HINT = "measure in several runs"
 
 
 class ProbePlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,7 +56,9 @@ class ProbePlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         _check("rate_hz", self.rate_hz, MIN_RATE_HZ, MAX_RATE_HZ, _RATE_HINT)
         _check("size_bytes", self.size_bytes, LEAST_BYTES, MAX_BYTES, "a probe is one packet that a reply fits")
-        _check("count", self.count, 1, MAX_COUNT, "measure in several runs")
+        _check(
+            "count", self.count, 1, MAX_COUNT, _RUNS_HINT if self.count > 1 else "one probe is the least there is"
+        )
         _check("wait_s", self.wait_s, 0.0, MAX_WAIT_S, "what is later than that counts as lost")
         if self.poisson_seed is not None:
             _check("poisson_seed", self.poisson_seed, 0, 2**63 - 1, "any number in these bounds will do")
@@ -70,8 +73,15 @@ class ProbePlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         _check("rate_hz", rate_hz, MIN_RATE_HZ, MAX_RATE_HZ, _RATE_HINT)
         if not (math.isfinite(duration_s) and duration_s > 0.0):
             raise SpecError(f"{duration_s!r}: must be finite and above 0", key="duration_s")
+        if duration_s * rate_hz >= MAX_COUNT + 0.5:
+            words = f"{duration_s:g} s at {rate_hz:g} probes a second: must be at most {MAX_COUNT:,} probes"
+            raise SpecError(words, key="duration_s", hint=_RUNS_HINT)
         count = max(1, round(duration_s * rate_hz))
         return cls(count=count, rate_hz=rate_hz, **rest)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        gaps = "even" if self.poisson_seed is None else f"exponential by seed {self.poisson_seed}"
+        return f"{self.size_bytes} bytes, {self.rate_hz:g} a second, gaps {gaps}"
 
     @property
     def duration_s(self) -> float:
@@ -97,4 +107,9 @@ class ProbePlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def _check(key: str, value: float, least: float, most: float, hint: str) -> None:
     if not least <= value <= most:  # NaN as well
-        raise SpecError(f"{value!r}: must be {least:g} .. {most:g}", key=key, hint=hint)
+        raise SpecError(f"{value!r}: must be {_plain(least)} .. {_plain(most)}", key=key, hint=hint)
+
+
+def _plain(bound: float) -> str:
+    """Return a bound with all its digits."""
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:,.10g}"

@@ -2,7 +2,7 @@
 
 ::
 
-    note_sent, note_reply        while the flow runs        --.
+    note_sent, note_departure, note_reply    while it runs  --.
     note_page                    the reflector's log, after --+--> ProbeResult
 
 Bounded by the plan: what a reflector says that cannot be true is counted and not kept.
@@ -15,8 +15,9 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
-from netlab.probe.probe_frame import ROW, ROWS_A_PAGE, LogPage, Reply
-from netlab.wire.seal import MAX_COPIES
+from netlab.probe.departure import Departure
+from netlab.probe.probe_frame import ROW, ROWS_A_PAGE, LogPage, ProbeReply
+from netlab.wire.copy_opener import MAX_COPIES
 
 __all__ = ["REPLY", "ProbeRecord"]
 
@@ -25,13 +26,12 @@ REPLY = np.dtype(
         ("number", "i8"),
         ("receive_ns", "i8"),
         ("reply_ns", "i8"),
-        ("reply_number", "i8"),
-        ("arrivals", "i8"),
         ("seen", "u8"),
+        ("reply_number", "i8"),
         ("arrival_ns", "i8"),
     ]
 )
-"""A reply that has come: see ``probe_frame.Reply``; ``arrival_ns`` is the prober's stamp of its arrival."""
+"""A reply that has come: see ``probe_frame.ProbeReply``; ``arrival_ns`` is the prober's stamp of its arrival."""
 
 _SIGN = 1 << 63
 
@@ -45,7 +45,12 @@ class ProbeRecord:
     Attributes:
         late_replies: Replies that came after the wait; they are not kept.
         implausible: Replies and rows that cannot be true.
-        unsent: Probes that did not leave this host; they are not part of the flow.
+        no_way: Probes for which this host had no way; they count as lost.
+        unstamped: Replies that the kernel has not stamped.
+        too_large_bytes: Largest datagram that the path carried when the probes no longer fitted it; 0 if they did.
+        clock_steps: How often this host's clock was set.
+        port_refusals: How often the peer's host said that its port is closed.
+        stopped_by: The signal that has ended the flow early; empty for none.
     """
 
     def __init__(self, count: int) -> None:
@@ -57,7 +62,13 @@ class ProbeRecord:
         self._n_pages: int | None = None
         self.late_replies = 0
         self.implausible = 0
-        self.unsent = 0
+        self._no_room = array("q")
+        self.no_way = 0
+        self.unstamped = 0
+        self.too_large_bytes = 0
+        self.clock_steps = 0
+        self.port_refusals = 0
+        self.stopped_by = ""
 
     @property
     def n_sent(self) -> int:
@@ -77,7 +88,18 @@ class ProbeRecord:
         """
         self._sent_ns.append(send_ns)
 
-    def note_reply(self, reply: Reply, arrival_ns: int) -> bool:
+    def note_departure(self, departure: Departure) -> None:
+        """Note what became of the probe that was noted last as sent.
+
+        One for which this host had no room was never on the path, which is not judged by it. Where there is no
+        way, that is what the path is like.
+        """
+        if departure is Departure.NO_ROOM:
+            self._no_room.append(self.n_sent - 1)
+        elif departure is not Departure.LEFT:
+            self.no_way += 1
+
+    def note_reply(self, reply: ProbeReply, arrival_ns: int, *, is_stamped: bool = True) -> bool:
         """Note a reply; whether it can be true."""
         if (
             reply.number >= self.n_sent
@@ -89,9 +111,10 @@ class ProbeRecord:
             return False
         seen = reply.seen - (_SIGN << 1) if reply.seen & _SIGN else reply.seen
         self._replies.extend(
-            (reply.number, reply.receive_ns, reply.reply_ns, reply.reply_number, reply.arrivals, seen, arrival_ns)
+            (reply.number, reply.receive_ns, reply.reply_ns, seen, reply.reply_number, arrival_ns)
         )
         self._n_replies += 1
+        self.unstamped += not is_stamped
         return True
 
     def note_page(self, page: LogPage) -> bool:
@@ -129,6 +152,13 @@ class ProbeRecord:
         return np.array(self._sent_ns, dtype=np.int64)
 
     @property
+    def no_room(self) -> NDArray[np.bool_]:
+        """Return which probes this host had no room for, ``[n_sent]``."""
+        refused = np.zeros(self.n_sent, dtype=np.bool_)
+        refused[np.array(self._no_room, dtype=np.int64)] = True
+        return refused
+
+    @property
     def replies(self) -> NDArray[np.void]:
         """Return the replies as records of ``REPLY``, in order of arrival."""
         return np.frombuffer(self._replies.tobytes(), REPLY)
@@ -145,6 +175,16 @@ class ProbeRecord:
     def log_overflowed(self) -> bool:
         """Return whether the reflector had no room for all rows."""
         return any(page.overflowed for page in self._pages.values())
+
+    @property
+    def reflector_clock_set(self) -> bool:
+        """Return whether the reflector's clock was set during the session, as far as it has said."""
+        return any(page.clock_set for page in self._pages.values())
+
+    @property
+    def reflector_unstamped(self) -> bool:
+        """Return whether arrivals are in its log that its kernel has not stamped, as far as it has said."""
+        return any(page.unstamped for page in self._pages.values())
 
     @property
     def late_probes(self) -> int:

@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from msgspec import Struct
 
 from netlab.probe.probe_plan import ProbePlan
 from netlab.probe.probe_result import Clocks, ProbeResult
-from netlab.traces.trace import Trace
+from netlab.traces.loss_run import runs_of
+from netlab.traces.ratio_interval import run_interval
+from netlab.traces.trace import UNKNOWN, Trace
+from netlab.traces.trace_figures import DelayFigures
 
-__all__ = ["DelaySummary", "PathSummary", "ProbeSummary", "summarise", "wilson_interval"]
-
-QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99)
-_Z_95 = 1.959963984540054
-
-
-class DelaySummary(Struct, frozen=True, kw_only=True):
-    """Delays of one path.
-
-    Attributes:
-        n: How many are known.
-        mean_s: Their mean.
-        sd_s: Their standard deviation (n - 1).
-        least_s: The shortest.
-        most_s: The longest.
-        quantiles_s: By share, as text: ``0.5`` is the median.
-    """
-
-    n: int
-    mean_s: float
-    sd_s: float
-    least_s: float
-    most_s: float
-    quantiles_s: dict[str, float]
+__all__ = ["PathSummary", "ProbeSummary", "summarise"]
 
 
 class PathSummary(Struct, frozen=True, kw_only=True):
@@ -46,7 +24,7 @@ class PathSummary(Struct, frozen=True, kw_only=True):
         judged: Of how many it is known whether they were lost.
         lost: How many were.
         loss_ratio: Their share; None where nothing is known.
-        loss_low: Lower end of its 95 % interval.
+        loss_low: Lower end of its 95 % interval, wider where losses come in runs.
         loss_high: Upper end.
         duplicates: Further copies that arrived.
         reordered: Packets that were overtaken.
@@ -64,7 +42,7 @@ class PathSummary(Struct, frozen=True, kw_only=True):
     duplicates: int
     reordered: int
     late: int
-    delay: DelaySummary | None
+    delay: DelayFigures | None
 
 
 class ProbeSummary(Struct, frozen=True, kw_only=True):
@@ -91,22 +69,15 @@ class ProbeSummary(Struct, frozen=True, kw_only=True):
     notes: list[str] = []
 
 
-def wilson_interval(hits: int, n: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share.
-
-    Source: Wilson, E. B. (1927), Probable inference, the law of succession, and statistical inference.
-    """
-    if not n:
-        return 0.0, 1.0
-    share, z2 = hits / n, _Z_95**2
-    middle = share + z2 / (2 * n)
-    half = _Z_95 * math.sqrt(share * (1.0 - share) / n + z2 / (4 * n * n))
-    low, high = (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
-    return (0.0 if hits == 0 else low), (1.0 if hits == n else high)
-
-
 def summarise(result: ProbeResult, plan: ProbePlan, peer: str, notes: list[str]) -> ProbeSummary:
-    """Return a measurement in a few numbers."""
+    """Return a measurement in a few numbers.
+
+    Args:
+        result: The measurement.
+        plan: What was to be sent.
+        peer: Whom the prober talked with.
+        notes: What a reader must know beside the result's own notes.
+    """
     forward = result.forward
     lasted_s = float(forward.t_s[-1]) if forward.n else 0.0
     return ProbeSummary(
@@ -117,14 +88,14 @@ def summarise(result: ProbeResult, plan: ProbePlan, peer: str, notes: list[str])
         has_log=result.has_log,
         clocks=result.clocks,
         paths=[_summarise_path(trace, result) for trace in result.traces],
-        notes=notes,
+        notes=[*notes, *result.notes],
     )
 
 
 def _summarise_path(trace: Trace, result: ProbeResult) -> PathSummary:
-    judged = int((trace.lost >= 0).sum())
-    lost = int((trace.lost == 1).sum())
-    low, high = wilson_interval(lost, judged)
+    is_lost = trace.lost[trace.lost != UNKNOWN] == 1
+    judged, lost = int(is_lost.size), int(np.count_nonzero(is_lost))
+    low, high = run_interval(lost, judged, int(runs_of(is_lost)[0].size))
     return PathSummary(
         path=trace.path.value,
         sent=trace.n,
@@ -136,22 +107,5 @@ def _summarise_path(trace: Trace, result: ProbeResult) -> PathSummary:
         duplicates=int((trace.copies[trace.copies > 1] - 1).sum()),
         reordered=result.reordered[trace.path.value],
         late=result.late[trace.path.value],
-        delay=_summarise_delay(trace),
-    )
-
-
-def _summarise_delay(trace: Trace) -> DelaySummary | None:
-    delays_s = trace.delays_s
-    if not delays_s.size:
-        return None
-    return DelaySummary(
-        n=int(delays_s.size),
-        mean_s=float(delays_s.mean()),
-        sd_s=float(delays_s.std(ddof=1)) if delays_s.size > 1 else 0.0,
-        least_s=float(delays_s.min()),
-        most_s=float(delays_s.max()),
-        quantiles_s={
-            f"{share:g}": float(value)
-            for share, value in zip(QUANTILES, np.quantile(delays_s, QUANTILES), strict=True)
-        },
+        delay=DelayFigures.of(trace.delay_s) if trace.has_delays else None,
     )

@@ -15,12 +15,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from netlab.probe import probe_frame as frames
+from netlab.probe.departure import Departure
 from netlab.probe.probe_frame import FrameKind, Probe
+from netlab.probe.probe_notes import course_notes
 from netlab.probe.probe_plan import ProbePlan
 from netlab.probe.probe_record import ProbeRecord
 from netlab.probe.probe_result import ProbeResult, find_result
 from netlab.probe.probe_summary import ProbeSummary, summarise
-from netlab.probe.prober_link import ProberLink, Taken
+from netlab.probe.prober_link import ProberLink, Taken, size_error
 from netlab.stop_signals import stop_on_signals
 from netlab.wire.address import Address
 from netlab.wire.key import Key
@@ -63,14 +65,12 @@ class Prober:
 
     Attributes:
         record: What was sent and learnt.
-        stopped_by: The signal that has ended the flow early; empty for none.
     """
 
     def __init__(
         self, plan: ProbePlan, link: ProberLink, progress: Callable[[int, int], None] = lambda sent, replies: None
     ) -> None:
         self.record = ProbeRecord(plan.count)
-        self.stopped_by = ""
         self._plan = plan
         self._link = link
         self._progress = progress
@@ -79,11 +79,15 @@ class Prober:
 
     def stop(self, name: str) -> None:
         """End the flow early; said twice, end all. Safe in a signal handler."""
-        self.stopped_by = name
+        self.record.stopped_by = name
         self._stops += 1
 
     def run(self) -> None:
-        """Run the plan to its end; what was learnt is in ``record``."""
+        """Run the plan to its end; what was learnt is in ``record``.
+
+        Raises:
+            SpecError: Not even the first probe fits the network in one packet.
+        """
         self._pause(START_PAUSE_S, until_stopped=True)
         self._flow()
         self._pause(min(self._plan.wait_s, STOPPED_PATIENCE_S) if self._stops else self._plan.wait_s)
@@ -93,6 +97,8 @@ class Prober:
         farewell = self._link.seal(frames.build_farewell())
         for _ in range(FAREWELLS):  # nobody answers it
             self._link.socket.send(farewell)
+        self.record.clock_steps = self._link.socket.clock_steps
+        self.record.port_refusals = self._link.socket.port_refusals
 
     def _flow(self) -> None:
         """Send every probe when it is due; one that is late is sent at once, and its stamp tells."""
@@ -104,21 +110,32 @@ class Prober:
                     return
                 if self._link.socket.wait(left_ns / _NANOSECONDS):
                     self._take()
-            if self._stops:
+            if self._stops or not self._send_probe():
                 return
-            self._send_probe()
             self._progress(self.record.n_sent, self.record.n_replies)
 
-    def _send_probe(self) -> None:
+    def _send_probe(self) -> bool:
+        """Send the next probe; whether there is sense in a further one."""
         record, link, size_bytes = self.record, self._link, self._plan.size_bytes
-        probe = Probe(not self._plan.one_way, record.n_sent, link.socket.now_ns())
-        frame = link.seal(frames.build_probe(probe, size_bytes))
-        # Once more, as late as can be: this is the stamp that delays are measured from.
-        record.note_sent(link.socket.now_ns())
-        record.unsent += not link.socket.send(frame)
+        frame = link.seal(frames.build_probe(Probe(not self._plan.one_way, record.n_sent), size_bytes))
+        stamp_ns = link.socket.now_ns()  # as late as can be: delays are measured from it
+        departure = link.socket.depart(frame)
+        if departure is Departure.TOO_LARGE:
+            return self._end_too_large()
+        record.note_sent(stamp_ns)
+        record.note_departure(departure)
         # Where the prober is behind it never waits: what has come must not pile up.
         if record.n_sent % TAKEN_AT_ONCE == 0:
             self._take()
+        return True
+
+    def _end_too_large(self) -> bool:
+        """End the flow: the network has said that it would have to part the probes."""
+        most_bytes = self._link.socket.most_bytes
+        if not self.record.n_sent:
+            raise size_error(self._plan.size_bytes, most_bytes)
+        self.record.too_large_bytes = most_bytes
+        return False
 
     def _pause(self, duration_s: float, *, until_stopped: bool = False) -> None:
         """Take what comes for so long; said twice to stop, no longer."""
@@ -142,7 +159,7 @@ class Prober:
         kind = frames.kind_of(taken.message)
         if kind == FrameKind.REPLY and (reply := frames.read_reply(taken.message)) is not None:
             if self._is_waiting:
-                record.note_reply(reply, taken.stamp_ns)
+                record.note_reply(reply, taken.stamp_ns, is_stamped=taken.is_stamped)
             else:
                 record.late_replies += 1
             return False
@@ -196,6 +213,7 @@ def probe_path(
         ConnectionLost: Nobody answers.
         RemoteProtocolError: The peer is no reflector, of another version, or refuses this prober.
         KernelError: There is no way to the address, or the local port is taken.
+        SpecError: The probes do not fit the network to the address.
     """
     stops: list[str] = []
     with (
@@ -208,26 +226,5 @@ def probe_path(
         with stop_on_signals(prober.stop):
             prober.run()
     record = prober.record
-    result = find_result(record, one_way=plan.one_way, one_clock=one_clock, source=f"netlab probe {peer}")
-    return Measured(result, summarise(result, plan, str(peer), _notes(prober, link, result)))
-
-
-def _notes(prober: Prober, link: ProberLink, result: ProbeResult) -> list[str]:
-    """Return what a reader of the numbers must know."""
-    record = prober.record
-    notes = {
-        f"ended early by {prober.stopped_by}": bool(prober.stopped_by),
-        "the reflector did not hand over its log: forward losses are known as far as replies tell": (
-            record.n_sent > 0 and not result.has_log
-        ),
-        "the reflector's log was full before the end": record.log_overflowed,
-        f"{record.unsent} probes did not leave this host and count as lost": record.unsent > 0,
-        f"{record.implausible} answers could not be true and were left out": record.implausible > 0,
-        f"{link.socket.port_refusals} times the peer's host said that its port is closed": (
-            link.socket.port_refusals > 0
-        ),
-        f"this host's clock was set {link.socket.clock_steps} times; stamps were kept steady": (
-            link.socket.clock_steps > 0
-        ),
-    }
-    return [note for note, holds in notes.items() if holds]
+    result = find_result(record, one_way=plan.one_way, one_clock=one_clock, source=f"netlab probe {peer}, {plan}")
+    return Measured(result, summarise(result, plan, str(peer), course_notes(record)))

@@ -9,6 +9,7 @@ Knows no plan and no record.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import socket
 import time
@@ -16,19 +17,20 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from netlab.errors import ConnectionLost, NetlabError, RemoteProtocolError, WireError
+from netlab.errors import ConnectionLost, KernelError, RemoteProtocolError, SpecError, WireError
 from netlab.messages import Goodbye, Welcome
 from netlab.probe.greeting import build_hello
 from netlab.probe.probe_plan import ProbePlan
 from netlab.probe.stamped_socket import StampedSocket
-from netlab.wire.address import Address, choose_key
+from netlab.wire.address import Address, Endpoint, choose_key
 from netlab.wire.codec import decode
+from netlab.wire.copy_opener import CopyOpener
 from netlab.wire.handshake import Initiator
 from netlab.wire.key import Key
-from netlab.wire.seal import CopyOpener, Sealer
+from netlab.wire.seal import Sealer
 from netlab.wire.statistics import Statistics
 
-__all__ = ["ProberLink", "Taken"]
+__all__ = ["ProberLink", "Taken", "size_error"]
 
 FIRST_REPEAT_S = 0.1
 LONGEST_REPEAT_S = 1.0
@@ -43,10 +45,12 @@ class Taken(NamedTuple):
     Attributes:
         message: The message.
         stamp_ns: When it arrived.
+        is_stamped: Whether the kernel has said so.
     """
 
     message: bytes
     stamp_ns: int
+    is_stamped: bool = True
 
 
 class ProberLink:
@@ -95,27 +99,42 @@ class ProberLink:
             ConnectionLost: Nobody answers, the name has no address, or the program is to end.
             RemoteProtocolError: The peer is no reflector, of another version, or refuses this prober.
             KernelError: There is no way to the address, or the local port is taken.
+            SpecError: The probes do not fit the network to the address.
         """
         endpoints = peer.resolve(socket.SOCK_DGRAM)
         chosen = choose_key(key, peer, endpoints, "probe")
-        errors: list[NetlabError] = []
-        for endpoint in endpoints:
-            try:
-                link = cls(StampedSocket.connected(peer, endpoint, local_port), peer)
-            except NetlabError as error:
-                errors.append(error)
-                continue
-            try:
-                link._greet(chosen, plan, timeout_s / len(endpoints), stopped, has_others=len(endpoints) > 1)
-            except ConnectionLost as error:
-                errors.append(error)
-                link.close()
-            except BaseException:
-                link.close()
-                raise
-            else:
-                return link
-        raise errors[-1]
+        patience_s = timeout_s / len(endpoints)
+        for endpoint in endpoints[:-1]:
+            with contextlib.suppress(KernelError, SpecError, ConnectionLost):
+                return cls._reach(peer, endpoint, chosen, plan, local_port, patience_s, stopped, has_others=True)
+        has_others = len(endpoints) > 1
+        return cls._reach(
+            peer, endpoints[-1], chosen, plan, local_port, patience_s, stopped, has_others=has_others
+        )
+
+    @classmethod
+    def _reach(
+        cls,
+        peer: Address,
+        endpoint: Endpoint,
+        key: Key,
+        plan: ProbePlan,
+        local_port: int,
+        patience_s: float,
+        stopped: Callable[[], bool],
+        *,
+        has_others: bool,
+    ) -> Self:
+        """Return a link to one address, over which the probes fit and whose session stands."""
+        link = cls(StampedSocket.connected(peer, endpoint, local_port), peer)
+        try:
+            if (most_bytes := link.socket.most_bytes) < plan.size_bytes:
+                raise size_error(plan.size_bytes, most_bytes)
+            link._greet(key, plan, patience_s, stopped, has_others=has_others)
+        except BaseException:
+            link.close()
+            raise
+        return link
 
     def send(self, message: bytes) -> bool:
         """Send a message, sealed, now or never; whether it left."""
@@ -132,7 +151,8 @@ class ProberLink:
         while (datagram := self.socket.take()) is not None:
             if self._opener is not None:
                 try:
-                    return Taken(self._opener.open(datagram.data).message, datagram.stamp_ns)
+                    message = self._opener.open(datagram.data).message
+                    return Taken(message, datagram.stamp_ns, datagram.is_stamped)
                 except WireError:
                     continue
         return None
@@ -209,3 +229,17 @@ class ProberLink:
             "compare with `sha256sum`), and no firewall between (UDP)?"
         )
         return ConnectionLost(f"{words}; waited {waited_s:g} s", hint=hint)
+
+
+def size_error(size_bytes: int, most_bytes: int) -> SpecError:
+    """Return the error of probes that would have to go in fragments.
+
+    Args:
+        size_bytes: UDP payload of a probe.
+        most_bytes: What goes to the peer in one packet, as far as this host knows.
+    """
+    return SpecError(
+        f"{size_bytes}: must be at most {most_bytes} on the way to this peer, since a probe is one packet",
+        key="size_bytes",
+        hint="Ethernet carries 1472 over IPv4 and 1452 over IPv6; PPPoE 8 less, tunnels less again (`tracepath`)",
+    )

@@ -9,8 +9,10 @@
                `-- all else ---------------> nothing, counted
 
 No answer is larger than what it answers, and none goes to one who has not shown the key. A session's answers go to
-the address that has proven to be the prober's, and nowhere else. Bounded: sessions, rows a session, replies a
-second, copies of a probe that are answered; an idle session is forgotten.
+the address that has proven to be the prober's, and nowhere else; what comes from another is not even opened, so
+that it uses up no copy of a probe. Copies of probes are answered, of anything else the first alone. Bounded:
+sessions, rows a session, replies a second, copies of a probe; an idle session is forgotten, and one that has been
+silent for some time makes room for a new one.
 """
 
 from __future__ import annotations
@@ -25,20 +27,22 @@ from netlab.errors import WireError
 from netlab.messages import Goodbye
 from netlab.probe import probe_frame as frames
 from netlab.probe.arrival_log import MAX_ROWS
+from netlab.probe.departure import Departure
 from netlab.probe.greeting import build_welcome, find_objection
 from netlab.probe.probe_frame import FrameKind, Probe
-from netlab.probe.probe_plan import MAX_BYTES
+from netlab.probe.probe_plan import MAX_BYTES, MAX_WAIT_S
 from netlab.probe.reflected_session import ReflectedSession
+from netlab.probe.reflection_counters import ReflectionCounters
 from netlab.wire.address import SocketAddress
 from netlab.wire.codec import encode
-from netlab.wire.handshake import Accepted, Responder
-from netlab.wire.handshake import Reply as Greeting
+from netlab.wire.copy_opener import OpenedCopy
+from netlab.wire.handshake import Accepted, Reply, Responder
 from netlab.wire.key import Key
 from netlab.wire.key_agreement import MAX_PROOF_BYTES
 from netlab.wire.seal import KIND_SEALED, SEAL_BYTES
 from netlab.wire.statistics import Rejection, Statistics
 
-__all__ = ["Answer", "Bounds", "Reflection", "ReflectionCounters"]
+__all__ = ["Answer", "Bounds", "Reflection"]
 
 PeerAddress = SocketAddress
 
@@ -50,6 +54,9 @@ class Bounds(Struct, frozen=True, kw_only=True):
         sessions: Sessions at once; the next prober is refused.
         rows: Rows of a session's log.
         idle_s: How long a session lives without a frame.
+        quiet_s: After how long without a frame, or ``quiet_probes`` of its probes if that is longer, it makes room
+            for a new one when there are too many. No prober waits so long before it asks for its log.
+        quiet_probes: See ``quiet_s``.
         rate_slack: Replies a second, as a multiple of the rate that the prober has announced.
         burst: Replies that a session may have saved up: what a path lets out at once after an outage.
     """
@@ -57,34 +64,10 @@ class Bounds(Struct, frozen=True, kw_only=True):
     sessions: int = 8
     rows: int = MAX_ROWS
     idle_s: float = 300.0
+    quiet_s: float = MAX_WAIT_S + 15.0
+    quiet_probes: int = 20
     rate_slack: float = 2.0
     burst: int = 2048
-
-
-class ReflectionCounters(Struct, kw_only=True):
-    """What a reflector has done.
-
-    Attributes:
-        sessions: Sessions opened.
-        refused: Sessions refused: too many, or not a prober's.
-        probes: Probes that verified, copies included.
-        copies: Those of them that were a second copy or a further one.
-        replies: Replies sent.
-        held_back: Replies not sent, for their rate.
-        pages: Pages of logs handed over.
-        elsewhere: Frames that verified and came from another address than the session's: not answered.
-        rejected: Datagrams not believed, by reason.
-    """
-
-    sessions: int = 0
-    refused: int = 0
-    probes: int = 0
-    copies: int = 0
-    replies: int = 0
-    held_back: int = 0
-    pages: int = 0
-    elsewhere: int = 0
-    rejected: dict[str, int] = {}
 
 
 class Answer(NamedTuple):
@@ -94,11 +77,23 @@ class Answer(NamedTuple):
         address: To whom.
         build: Returns the datagram, given a stamp for it; empty where there is none to send.
         note_sent: To be told the stamp of its sending, taken once it is built and about to leave.
+        note_unsent: To be told that it did not leave.
     """
 
     address: PeerAddress
     build: Callable[[int], bytes]
     note_sent: Callable[[int], None] = lambda stamp_ns: None
+    note_unsent: Callable[[Departure], None] = lambda departure: None
+
+
+class _Arrival(NamedTuple):
+    """A frame of a session and how it came."""
+
+    opened: OpenedCopy
+    size_bytes: int
+    receive_ns: int
+    is_stamped: bool
+    now_s: float
 
 
 class Reflection:
@@ -132,7 +127,18 @@ class Reflection:
         """Return how many probers there are."""
         return len(self._sessions)
 
-    def take(self, packet: bytes, address: PeerAddress, receive_ns: int, now_s: float) -> Answer | None:
+    def note_clock(self, steps: int) -> None:
+        """Note how often this host's clock has been set so far; sessions that stand say so to their probers."""
+        self._counters.clock_steps = steps
+
+    def note_unsent(self, answer: Answer, departure: Departure) -> None:
+        """Note that an answer did not leave this host."""
+        self._counters.unsent += 1
+        answer.note_unsent(departure)
+
+    def take(
+        self, packet: bytes, address: PeerAddress, receive_ns: int, now_s: float, *, is_stamped: bool = True
+    ) -> Answer | None:
         """Take a datagram from the network; whatever it holds, this does not raise.
 
         Args:
@@ -140,6 +146,7 @@ class Reflection:
             address: Where it says it comes from.
             receive_ns: The stamp of its arrival.
             now_s: The time.
+            is_stamped: Whether the kernel has set the stamp.
 
         Returns:
             What to send back, never more than ``packet`` has; None for nothing.
@@ -155,15 +162,15 @@ class Reflection:
             if int.from_bytes(packet[1:9], "big") not in self._ended:
                 self._statistics.rejected[Rejection.UNKNOWN] += 1
             return None
+        if address != session.address:
+            self._counters.elsewhere += 1
+            return None
         try:
             opened = session.open(packet)
         except WireError:
             return None
-        if address == session.address:
-            session.heard_s = now_s
-            return self._take_frame(session, opened.message, opened.copy, len(packet), receive_ns, now_s)
-        self._counters.elsewhere += 1
-        return None
+        session.heard_s = now_s
+        return self._take_frame(session, _Arrival(opened, len(packet), receive_ns, is_stamped, now_s))
 
     def forget_idle(self, now_s: float) -> None:
         """Forget the sessions that nobody was heard of for long; call it now and then."""
@@ -174,14 +181,14 @@ class Reflection:
 
     def _greet(self, packet: bytes, address: PeerAddress, now_s: float) -> Answer | None:
         outcome = self._responder.receive(packet, now_s)
-        if isinstance(outcome, Greeting) and outcome.refusal is None:
+        if isinstance(outcome, Reply) and outcome.refusal is None:
             return Answer(address, lambda _: outcome.packet)
         if not isinstance(outcome, Accepted):
             return None  # nor is a refusal sent: it would be an answer to one without the key
         self.forget_idle(now_s)
         session = self._open_session(outcome, address, now_s)
         objection = find_objection(outcome.hello)
-        if not objection and len(self._sessions) >= self._bounds.sessions:
+        if not objection and not self._has_room(now_s):
             self._statistics.rejected[Rejection.CROWDED] += 1
             objection = f"this reflector serves {self._bounds.sessions} probers already, all it may; try later"
         if objection:
@@ -194,6 +201,22 @@ class Reflection:
         self._responder.remember(outcome.agreement.session, frame)
         return Answer(address, lambda _: frame)
 
+    def _has_room(self, now_s: float) -> bool:
+        """Whether there is room for another session, once the one that is silent for longest has made some."""
+        if len(self._sessions) < self._bounds.sessions:
+            return True
+        bounds = self._bounds
+        quiet = [
+            session
+            for session in self._sessions.values()
+            if now_s - session.heard_s >= max(bounds.quiet_s, bounds.quiet_probes / session.rate_hz)
+        ]
+        if not quiet:
+            return False
+        del self._sessions[min(quiet, key=lambda session: session.heard_s).id]
+        self._counters.displaced += 1
+        return True
+
     def _open_session(self, accepted: Accepted, address: PeerAddress, now_s: float) -> ReflectedSession:
         bounds = self._bounds
         return ReflectedSession(
@@ -204,16 +227,19 @@ class Reflection:
             max_rows=bounds.rows,
             reply_rate_hz=bounds.rate_slack * accepted.hello.task.rate_hz,
             burst=bounds.burst,
+            clock_steps=self._counters.clock_steps,
         )
 
-    def _take_frame(
-        self, session: ReflectedSession, message: bytes, copy: int, size_bytes: int, receive_ns: int, now_s: float
-    ) -> Answer | None:
+    def _take_frame(self, session: ReflectedSession, arrival: _Arrival) -> Answer | None:
+        message = arrival.opened.message
         kind = frames.kind_of(message)
         if kind == FrameKind.PROBE and (probe := frames.read_probe(message)) is not None:
-            return self._take_probe(session, probe, copy, size_bytes, receive_ns, now_s)
+            return self._take_probe(session, probe, arrival)
+        if arrival.opened.copy:
+            self._counters.repeated += 1
+            return None
         if kind == FrameKind.LOG_ASK and (page := frames.read_log_ask(message)) is not None:
-            return self._hand_over(session, page, now_s)
+            return self._hand_over(session, page, arrival.now_s)
         if kind == FrameKind.FAREWELL:
             del self._sessions[session.id]
             self._ended.append(session.id)
@@ -221,24 +247,28 @@ class Reflection:
         self._statistics.rejected[Rejection.MALFORMED] += 1
         return None
 
-    def _take_probe(
-        self, session: ReflectedSession, probe: Probe, copy: int, size_bytes: int, receive_ns: int, now_s: float
-    ) -> Answer | None:
-        self._counters.probes += 1
-        self._counters.copies += copy > 0
+    def _take_probe(self, session: ReflectedSession, probe: Probe, arrival: _Arrival) -> Answer | None:
+        counters, receive_ns = self._counters, arrival.receive_ns
+        counters.probes += 1
+        counters.copies += arrival.opened.copy > 0
+        counters.unstamped += not arrival.is_stamped
         late = session.log.late
-        row = session.note(probe.number, receive_ns)
-        if not probe.echo or session.log.late > late or not self._may_answer(session, now_s):
+        row = session.note(probe.number, receive_ns, is_stamped=arrival.is_stamped)
+        if not probe.echo or session.log.late > late or not self._may_answer(session, arrival.now_s):
             return None
-        self._counters.replies += 1
-        build = session.reply(probe, copy, receive_ns, size_bytes)
-        return Answer(session.address, build, lambda sent_ns: session.note_reply(row, sent_ns))
+        counters.replies += 1
+        return Answer(
+            session.address,
+            session.reply(probe, receive_ns, arrival.size_bytes),
+            lambda sent_ns: session.note_reply(row, sent_ns),
+            lambda departure: session.note_unsent(row, departure),
+        )
 
     def _hand_over(self, session: ReflectedSession, page: int, now_s: float) -> Answer | None:
         if not self._may_answer(session, now_s):
             return None
         self._counters.pages += 1
-        return Answer(session.address, lambda _: session.log_page(page))
+        return Answer(session.address, lambda _: session.log_page(page, self._counters.clock_steps))
 
     def _may_answer(self, session: ReflectedSession, now_s: float) -> bool:
         if session.may_answer(now_s):

@@ -12,7 +12,9 @@ import time
 from types import TracebackType
 from typing import Self
 
-from netlab.probe.reflection import Bounds, Reflection, ReflectionCounters
+from netlab.probe.departure import Departure
+from netlab.probe.reflection import Answer, Bounds, Reflection
+from netlab.probe.reflection_counters import ReflectionCounters
 from netlab.probe.stamped_socket import StampedSocket
 from netlab.wire.address import Address, choose_key
 from netlab.wire.key import Key
@@ -75,14 +77,16 @@ class Reflector:
             datagram = self._socket.take()
             if datagram is None:
                 break
-            now_s = time.monotonic()
-            answer = self._reflection.take(datagram.data, datagram.address, datagram.stamp_ns, now_s)
+            self._reflection.note_clock(self._socket.clock_steps)
+            answer = self._reflection.take(
+                datagram.data,
+                datagram.address,
+                datagram.stamp_ns,
+                time.monotonic(),
+                is_stamped=datagram.is_stamped,
+            )
             if answer is not None:
-                packet = answer.build(self._socket.now_ns())
-                if packet:
-                    # Once more, as late as can be: by this stamp the delays back are measured.
-                    answer.note_sent(self._socket.now_ns())
-                    self._socket.send(packet, answer.address)
+                self._send(answer)
         self._check(time.monotonic())
 
     def close(self) -> None:
@@ -96,6 +100,16 @@ class Reflector:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _send(self, answer: Answer) -> None:
+        packet = answer.build(self._socket.now_ns())
+        if not packet:
+            return
+        # Once more, as late as can be: by this stamp the delays back are measured.
+        answer.note_sent(self._socket.now_ns())
+        departure = self._socket.depart(packet, answer.address)
+        if departure is not Departure.LEFT:
+            self._reflection.note_unsent(answer, departure)
 
     def _check(self, now_s: float) -> None:
         if now_s - self._check_s >= CHECK_S:

@@ -21,7 +21,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from netlab.errors import LabError
-from netlab.probe.direction import Direction as ProbedDirection
+from netlab.probe.one_way import OneWay
 from netlab.probe.probe_plan import ProbePlan
 from netlab.traces.seed import Direction
 from netlab.traces.trace import ClockVerdict, Trace, TracedPath
@@ -85,6 +85,6 @@ class FlowOrder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not sent_ns.size:
             raise LabError(f"no packet could be sent {self.direction}", hint="netlab doctor")
         arrivals = np.fromfile(self.file("arrived"), dtype=np.int64).reshape(-1, 2)
-        way = ProbedDirection.of(sent_ns, arrivals[:, 0], arrivals[:, 1])
+        way = OneWay.of(sent_ns, arrivals[:, 0], arrivals[:, 1])
         path = TracedPath.FORWARD if self.direction == "forward" else TracedPath.BACK
         return way.trace(path, ClockVerdict.ONE_CLOCK, way.raw_s(), source)

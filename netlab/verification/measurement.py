@@ -100,7 +100,7 @@ class MeasuredFlow(NamedTuple):
     Attributes:
         trace: Its packets.
         length_bytes: Of each Ethernet frame.
-        begin_s: When ``on_begin`` was called, on the clock of the trace.
+        begin_s: When what ``on_begin`` began did so, on the clock of the trace.
     """
 
     trace: Trace
@@ -114,7 +114,7 @@ def measure(
     folder: Path,
     *,
     source: str,
-    on_begin: Callable[[], None] = lambda: None,
+    on_begin: Callable[[], float | None] = lambda: None,
     watch: Callable[[float], None] = lambda share: None,
 ) -> dict[Direction, MeasuredFlow]:
     """Send flows over a link and return what was delivered.
@@ -124,7 +124,8 @@ def measure(
         ends: Starts processes in the hosts.
         folder: An empty one that they can write to.
         source: Where it was measured, for a person.
-        on_begin: Called right before the flows begin: a schedule that it starts is in step with them.
+        on_begin: Called right before the flows begin; returns when what it starts has begun, on the monotonic
+            clock; None for the moment at which it is done.
         watch: Told which share of the time has passed.
 
     Raises:
@@ -140,9 +141,10 @@ def measure(
             process.check()
 
     _wait(lambda: _all_ready(orders), check, _READY_WITHIN_S, "begin")
-    begun_ns = time.time_ns()
-    on_begin()
-    begin_ns = begun_ns + _BEGIN_AFTER_NS
+    begun_s = on_begin()
+    now_ns, now_s = time.time_ns(), time.monotonic()
+    begun_ns = now_ns if begun_s is None else now_ns - round((now_s - begun_s) * _NANOSECONDS)
+    begin_ns = now_ns + _BEGIN_AFTER_NS  # from now on: however long that took, no packet is overdue
     write_whole(orders[0].begin, str(begin_ns).encode())
     lasts_s = link.plan.duration_s + link.quiet_s
 

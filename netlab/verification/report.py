@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -12,13 +13,17 @@ from netlab.machine import machine
 from netlab.namespaces.play_log import PlayerCounts
 from netlab.probe.probe_plan import ProbePlan
 from netlab.traces.conformance.allowance import Allowance
-from netlab.traces.conformance.asked import Direction as AskedDirection
+from netlab.traces.conformance.asked import Asked
+from netlab.traces.conformance.flow import flow_of_trace
 from netlab.traces.conformance.judge import DEFAULT_LEVEL, Delivered, judge
+from netlab.traces.conformance.likeness import AskedFlow, Likeness, compare_with_data
 from netlab.traces.conformance.report import ConformanceReport
+from netlab.traces.provenance import Provenance
 from netlab.traces.seed import Direction
+from netlab.traces.trace import Trace
 from netlab.verification.measurement import MeasuredFlow
 
-__all__ = ["VerificationReport", "verify_measured"]
+__all__ = ["VerificationReport", "longest_pass_s", "verify_measured"]
 
 
 class VerificationReport(Struct, frozen=True, kw_only=True):
@@ -32,8 +37,11 @@ class VerificationReport(Struct, frozen=True, kw_only=True):
         seeded: Whether the seed decides what the link does.
         machine: What it was measured on; ``engine`` and ``clock`` are the corner.
         changes: How schedules were played; None without one.
+        pass_s: How long one pass of the longest schedule takes; None without one.
         warnings: What a person must know before trusting it.
         conformance: Statistic by statistic.
+        likeness: How far it is from the data that the profile was made from, a path each; does not decide whether
+            it holds. None without data.
     """
 
     netlab: str
@@ -43,8 +51,10 @@ class VerificationReport(Struct, frozen=True, kw_only=True):
     seeded: bool
     machine: dict[str, Any]
     changes: PlayerCounts | None
+    pass_s: float | None
     warnings: list[str]
     conformance: ConformanceReport
+    likeness: list[Likeness] = []
 
     @property
     def holds(self) -> bool:
@@ -53,7 +63,7 @@ class VerificationReport(Struct, frozen=True, kw_only=True):
 
 
 def verify_measured(
-    asked: Mapping[Direction, AskedDirection],
+    asked: Mapping[Direction, Asked],
     measured: Mapping[Direction, MeasuredFlow],
     allowance: Allowance,
     *,
@@ -66,6 +76,8 @@ def verify_measured(
     seeded: bool = True,
     changes: PlayerCounts | None = None,
     warnings: list[str] | None = None,
+    data: Sequence[Trace] = (),
+    provenance: Provenance | None = None,
 ) -> VerificationReport:
     """Judge what was measured and return the document.
 
@@ -82,12 +94,15 @@ def verify_measured(
         seeded: Whether the seed decides what the link does.
         changes: How schedules were played.
         warnings: What a person must know.
+        data: What was measured of the network, to compare with.
+        provenance: Of the profile.
 
     Raises:
         ProfileError: Slots are asked for.
         TraceError: A trace cannot be judged.
     """
     on = machine(wiring, clock)
+    pass_s = longest_pass_s(asked)
     delivered = {
         direction: Delivered(asked[direction], flow.trace, flow.length_bytes, flow.begin_s)
         for direction, flow in measured.items()
@@ -95,6 +110,12 @@ def verify_measured(
     conformance = judge(
         delivered, allowance, level=level, seed=seed, engine=str(on["engine"]), clock=str(on["clock"])
     )
+    flows = {
+        direction: AskedFlow(
+            Asked.of(asked[direction], flow.begin_s), flow_of_trace(flow.trace, flow.length_bytes)
+        )
+        for direction, flow in measured.items()
+    }
     return VerificationReport(
         netlab=netlab.__version__,
         profile=profile,
@@ -103,6 +124,23 @@ def verify_measured(
         seeded=seeded,
         machine=on,
         changes=changes,
-        warnings=warnings or [],
+        pass_s=pass_s,
+        warnings=[*(warnings or []), *_part_warnings(plan, pass_s)],
         conformance=conformance,
+        likeness=compare_with_data(data, flows, allowance, provenance=provenance, seed=seed),
     )
+
+
+def longest_pass_s(asked: Mapping[Direction, Asked]) -> float | None:
+    """Return how long one pass of the longest schedule takes; None where nothing changes."""
+    return max((one.duration_s for one in asked.values() if len(one.states) > 1), default=None)
+
+
+def _part_warnings(plan: ProbePlan, pass_s: float | None) -> list[str]:
+    if pass_s is None or plan.duration_s >= pass_s * 0.999:
+        return []
+    count = math.ceil(pass_s * plan.rate_hz)
+    return [
+        f"the flows take {plan.duration_s:g} s of a pass of {pass_s:g} s: nothing is said of the rest of the "
+        f"schedule; --count {count} measures all of it"
+    ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from netlab.namespaces.play_log import PlayerCounts
+from netlab.traces.conformance.allowance import Allowance
+from netlab.traces.conformance.likeness import Likeness
 from netlab.traces.conformance.report import DirectionConformance, StatisticConformance
 from netlab.verification.report import VerificationReport
 
@@ -18,17 +21,52 @@ def report_lines(report: VerificationReport) -> Iterator[str]:
     found = report.conformance
     allowed = found.allowance
     yield f"{report.profile}: engine {found.engine}, {found.clock} time, seed {report.seed}"
-    stragglers = f" and {allowed.stragglers:.1%} of the packets more" if allowed.stragglers else ""
-    yield (
-        f"allowed beside chance: {allowed.later_s * 1e3:g} ms later{stragglers}; "
-        f"of links as asked {found.level:.2%} fail"
-    )
+    yield from _allowance_lines(allowed)
+    yield f"of links that are as asked, {found.level:.2%} fail"
+    if report.changes is not None:
+        yield _changes_text(report.changes)
+    if report.pass_s is not None:
+        yield f"measured: {min(report.plan.duration_s, report.pass_s):g} s of a pass of {report.pass_s:g} s"
     for direction in found.directions:
         yield ""
         yield from _direction_lines(direction)
+    if report.likeness:
+        yield ""
+    for like in report.likeness:
+        yield from _likeness_lines(like)
     yield ""
     failed = [f"{one.direction} {name}" for one in found.directions for name in one.failed]
     yield "pass: delivered as asked" if found.holds else f"FAIL: {', '.join(failed)}"
+
+
+def _likeness_lines(like: Likeness) -> Iterator[str]:
+    verdict = "as near as a link as asked comes" if like.holds else "FURTHER than a link as asked comes"
+    yield f"{like.source}, {like.path}: {like.delivered} delays beside {like.measured} measured: {verdict}"
+    ks = (like.ks, like.expected_ks, like.most_ks, like.predicted_ks)
+    yield "  Kolmogorov-Smirnov " + _beside_text([None if one is None else f"{one:.3f}" for one in ks])
+    w1_s = (like.w1_s, like.expected_w1_s, like.most_w1_s, like.predicted_w1_s)
+    yield "  Wasserstein " + _beside_text([None if one is None else f"{one * 1e3:.3f} ms" for one in w1_s])
+
+
+def _beside_text(cells: Sequence[str | None]) -> str:
+    found, expected, most, predicted = cells
+    beside = f"{found}: expected {expected}, at most {most}"
+    return beside if predicted is None else f"{beside}; the fit predicted {predicted}"
+
+
+def _allowance_lines(allowed: Allowance) -> Iterator[str]:
+    yield f"allowed beside chance: every packet up to {allowed.later_s * 1e3:g} ms later"
+    if allowed.stragglers:
+        share = f"{allowed.stragglers * 100:g} %"
+        yield f"  and {share} of the packets however much: mean, sd, wasserstein-1, lag-1 and throughput leave the"
+        yield f"  latest {share} out"
+
+
+def _changes_text(changes: PlayerCounts) -> str:
+    return (
+        f"schedule: {changes.applied} steps put in force, {changes.late_max_s * 1e3:.3g} ms late at most; "
+        f"{changes.superseded} superseded, {changes.failed} refused"
+    )
 
 
 def _direction_lines(direction: DirectionConformance) -> Iterator[str]:
@@ -36,10 +74,14 @@ def _direction_lines(direction: DirectionConformance) -> Iterator[str]:
         f"{direction.direction}: {direction.arrived} of {direction.packets} packets of "
         f"{direction.length_bytes} bytes arrived, sent over {direction.duration_s:.2f} s"
     )
+    if direction.left_out:
+        yield f"  {direction.left_out} more were sent right after a step, which may have missed them: not compared"
     yield f"  {'':14}{'asked':>15}{'delivered':>15}{'at least':>15}{'at most':>15}"
     for one in direction.statistics:
         verdict = {True: "pass", False: "FAIL", None: "not judged"}[one.holds]
-        cells = (value_text(one, value) for value in (one.asked, one.delivered, one.low, one.high))
+        cells = [value_text(one, value) for value in (one.asked, one.delivered, one.low, one.high)]
+        if one.high is None and one.low is not None:
+            cells[-1] = "not judged"
         yield f"  {one.name:14}{''.join(f'{cell:>15}' for cell in cells)}  {verdict}"
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +24,16 @@ from netlab.traces.conformance.asked import Asked
 from netlab.traces.conformance.simulation import simulate
 from netlab.traces.pair import ProfilePair
 from netlab.traces.qdisc_state import QdiscState
-from netlab.traces.seed import DIRECTIONS, Direction, link_seed
+from netlab.traces.seed import Direction, link_seed
 from netlab.traces.trace import ClockVerdict, Trace, TracedPath
 from netlab.verification.flow_order import frame_bytes
 from netlab.verification.measurement import FlowsPlan, MeasuredFlow, measure
 
-__all__ = ["LINK_NAME", "measure_lab", "measure_model", "quiet_s", "verification_lab"]
+__all__ = ["LINK_NAME", "asked_of", "measure_lab", "measure_model", "quiet_s", "verification_lab"]
 
 LINK_NAME = "verify"
 _HOSTS = ("near", "far")
+_LOOK_S = 0.0005
 _LEAST_QUIET_S, _MOST_QUIET_S = 0.5, 60.0
 _WIDEST_TABLE = 4.0
 """A table's entries are at most so many jitters."""
@@ -66,6 +68,7 @@ def measure_lab(
     pair: ProfilePair,
     plan: ProbePlan,
     *,
+    asked: Mapping[Direction, Asked] | None = None,
     source: str = "netlab verify",
     watch: Watch = lambda share: None,
 ) -> dict[Direction, MeasuredFlow]:
@@ -75,37 +78,56 @@ def measure_lab(
         lab: As ``verification_lab`` makes it.
         pair: What was asked, which says how long to wait for the last packets.
         plan: What each host sends.
+        asked: What the pair asks for, where that has been found out before: of a long schedule it takes a while.
         source: Where it was measured, for a person.
         watch: Told which share of the time has passed.
 
     Raises:
         NetlabError: It cannot be measured.
     """
+    asked = asked or asked_of(pair)
     link = FlowsPlan(
         hosts=_HOSTS,
         addresses=(lab.hosts[_HOSTS[0]].address, lab.hosts[_HOSTS[1]].address),
         plan=plan,
-        quiet_s=max(quiet_s(Asked.of(pair.forward), plan), quiet_s(Asked.of(pair.back), plan)),
+        quiet_s=max(quiet_s(one, plan) for one in asked.values()),
     )
     with tempfile.TemporaryDirectory(prefix="netlab-verify-") as folder:
         return measure(link, _LabEnds(lab), Path(folder), source=source, on_begin=lambda: _play(lab), watch=watch)
 
 
-def _play(lab: Lab) -> None:
-    lab.play()
-
-
-def measure_model(pair: ProfilePair, plan: ProbePlan, seed: int) -> dict[Direction, MeasuredFlow]:
-    """Send flows both ways through the model, with the seeds that a lab's link would have.
+def asked_of(pair: ProfilePair) -> dict[Direction, Asked]:
+    """Return what a pair asks of each direction.
 
     Raises:
-        ProfileError: Slots are asked for.
+        ProfileError: Slots, which no model foresees.
+    """
+    return {"forward": Asked.of(pair.forward), "back": Asked.of(pair.back)}
+
+
+def _play(lab: Lab) -> float | None:
+    """Begin to play; return when it began, on the monotonic clock; None where there is nothing to play."""
+    player = lab.play()
+    if player is None:
+        return None
+    while player.start_s is None and player.is_playing():  # its thread has yet to run
+        time.sleep(_LOOK_S)
+    return player.start_s
+
+
+def measure_model(asked: Mapping[Direction, Asked], plan: ProbePlan, seed: int) -> dict[Direction, MeasuredFlow]:
+    """Send flows both ways through the model, with the seeds that a lab's link would have.
+
+    Args:
+        asked: What each direction does.
+        plan: What is sent each way.
+        seed: Of the link.
     """
     sent_s = plan.offsets_ns() / 1e9
     measured: dict[Direction, MeasuredFlow] = {}
-    for direction, asked in zip(DIRECTIONS, (pair.forward, pair.back), strict=True):
+    for direction, one in asked.items():
         seeds = [link_seed(seed, LINK_NAME, direction, 0)]
-        flow = next(simulate(Asked.of(asked), sent_s, frame_bytes(plan), seeds))
+        flow = next(simulate(one, sent_s, frame_bytes(plan), seeds))
         trace = Trace.of(
             sent_s,
             path=TracedPath.FORWARD if direction == "forward" else TracedPath.BACK,

@@ -62,15 +62,15 @@ def verify_staying(
     record = LabDirectory.of_this_user().find_alive(name)
     before = ask(name, AskLink(link=link), LinkAsked)
     _require_steady(before)
-    asked: dict[Direction, AskedDirection] = {
-        "forward": _state(before.forward),
-        "back": _state(before.back),
+    asked: dict[Direction, Asked] = {
+        "forward": Asked.of(_state(before.forward)),
+        "back": Asked.of(_state(before.back)),
     }
     flows = FlowsPlan(
         hosts=before.hosts,
         addresses=before.addresses,
         plan=plan,
-        quiet_s=max(quiet_s(Asked.of(one), plan) for one in asked.values()),
+        quiet_s=max(quiet_s(one, plan) for one in asked.values()),
     )
     with tempfile.TemporaryDirectory(prefix="netlab-probe-") as folder, _lab_ends(record.id, Path(folder)) as ends:
         source = f"netlab probe lab {record.name} --link {before.link}"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from netlab.clock_name import VIRTUAL
 from netlab.namespaces.wire import Wiring
 from netlab.probe.probe_plan import ProbePlan
 from netlab.traces.conformance.allowance import EXACT, Allowance
-from netlab.traces.conformance.asked import Asked
 from netlab.traces.pair import ProfilePair
 from netlab.traces.seed import Direction
+from netlab.traces.trace import Trace
 from netlab.verification.measurement import MeasuredFlow
 from netlab.verification.report import VerificationReport, verify_measured
-from netlab.verification.stage import measure_lab, measure_model, verification_lab
+from netlab.verification.stage import asked_of, measure_lab, measure_model, verification_lab
 
 __all__ = ["verify_in_lab", "verify_on_model"]
 
@@ -28,6 +28,7 @@ def verify_in_lab(
     wiring: Wiring | None,
     allowance: Allowance,
     *,
+    data: Sequence[Trace] = (),
     watch: Callable[[float], None] = lambda share: None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Verified:
@@ -40,6 +41,7 @@ def verify_in_lab(
         seed: Of the link and of the simulations.
         wiring: What carries the packets; this kernel's netem for None.
         allowance: What is allowed beside chance.
+        data: What was measured of the network that the profile is to be like, to compare with.
         watch: Told which share of the time has passed.
         say: Told what a person must know.
 
@@ -47,17 +49,16 @@ def verify_in_lab(
         ProfileError: What was asked cannot be judged; nothing has been made then.
         NetlabError: The lab cannot be made, or not measured.
     """
-    for direction in (pair.forward, pair.back):
-        Asked.of(direction)
+    asked = asked_of(pair)
     with verification_lab(pair, seed, wiring) as lab:
         for text in lab.warnings:
             say(text)
-        measured = measure_lab(lab, pair, plan, watch=watch)
+        measured = measure_lab(lab, pair, plan, asked=asked, watch=watch)
         changes = None if lab.player is None else lab.player.counts
         name, seeded, warnings = lab.wiring.name, lab.seeded, lab.warnings
     say("measured; simulating what was to be expected")
     report = verify_measured(
-        {"forward": pair.forward, "back": pair.back},
+        asked,
         measured,
         allowance,
         profile=profile,
@@ -67,19 +68,24 @@ def verify_in_lab(
         seeded=seeded,
         changes=changes,
         warnings=[*pair.warnings(), *warnings],
+        data=data,
+        provenance=pair.provenance,
     )
     return measured, report
 
 
-def verify_on_model(profile: str, pair: ProfilePair, plan: ProbePlan, seed: int) -> Verified:
+def verify_on_model(
+    profile: str, pair: ProfilePair, plan: ProbePlan, seed: int, *, data: Sequence[Trace] = ()
+) -> Verified:
     """Judge what the model delivers, with the seeds that a lab's link would have; nothing is allowed for.
 
     Raises:
         ProfileError: What was asked cannot be judged.
     """
-    measured = measure_model(pair, plan, seed)
+    asked = asked_of(pair)
+    measured = measure_model(asked, plan, seed)
     report = verify_measured(
-        {"forward": pair.forward, "back": pair.back},
+        asked,
         measured,
         EXACT,
         profile=profile,
@@ -88,5 +94,7 @@ def verify_on_model(profile: str, pair: ProfilePair, plan: ProbePlan, seed: int)
         wiring="model",
         clock=VIRTUAL,
         warnings=pair.warnings(),
+        data=data,
+        provenance=pair.provenance,
     )
     return measured, report

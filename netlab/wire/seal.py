@@ -14,9 +14,9 @@ handshake and serve nothing else.
                     `-- bytes 5 .. 16 are the nonce --'
 
 A number is used once a key: it counts up from 0 and the key is given up long before it could wrap. Three kinds
-of opener: ``Opener`` for datagrams takes frames in any order, each once, unless they are older than its
-window; ``CopyOpener`` for those who measure tells which copy of a frame it has opened; ``OrderedOpener`` for
-streams takes number n only after n - 1, so a frame cannot vanish unseen.
+of opener, all of them a ``FrameReader`` with a rule of its own: ``Opener`` for datagrams takes frames in any
+order, each once, unless they are older than its window; ``OrderedOpener`` for streams takes number n only after
+n - 1, so a frame cannot vanish unseen; ``CopyOpener`` for those who measure is in ``copy_opener.py``.
 
 Source: AES-GCM, NIST SP 800-38D (unique nonces by counter, section 8.2.1); the sliding window of RFC 4303,
 section 3.4.3. Measured beside ChaCha20-Poly1305 before choosing: docs/wire.md.
@@ -25,7 +25,6 @@ section 3.4.3. Measured beside ChaCha20-Poly1305 before choosing: docs/wire.md.
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -37,12 +36,10 @@ __all__ = [
     "FRAME_LIMIT",
     "HEADER_BYTES",
     "KIND_SEALED",
-    "MAX_COPIES",
     "SEAL_BYTES",
     "TAG_BYTES",
     "WINDOW_FRAMES",
-    "CopyOpener",
-    "Opened",
+    "FrameReader",
     "Opener",
     "OrderedOpener",
     "Sealer",
@@ -56,8 +53,6 @@ SEAL_BYTES = HEADER_BYTES + TAG_BYTES
 """What sealing adds to a message."""
 WINDOW_FRAMES = 2048
 """How far behind the newest frame a datagram may still arrive: 4 s at 500 Hz."""
-MAX_COPIES = 16
-"""How many copies of one frame a ``CopyOpener`` opens: networks double, and only an attacker repeats further."""
 FRAME_LIMIT = 1 << 32
 """Frames one key may seal: 99 days at 500 Hz. 2^32 frames of 60 kB are 2^44 blocks, which leaves whoever would
 tell the cipher from chance an advantage of about 2^-41."""
@@ -103,7 +98,62 @@ class Sealer:
         return header + self._encrypt(header[_NONCE_START:], message, header)
 
 
-class Opener:
+class FrameReader:
+    """Reads the frames of one direction of one session: the number, then, if its opener wants it, the message.
+
+    Args:
+        secret: Key of this direction, 32 bytes.
+        session: Identity of the session.
+        statistics: Where refusals are counted.
+    """
+
+    __slots__ = ("_decrypt", "_session", "_statistics")
+
+    def __init__(self, secret: bytes, session: int, statistics: Statistics) -> None:
+        self._decrypt = AESGCM(secret).decrypt
+        self._session = session
+        self._statistics = statistics
+
+    def number_of(self, frame: bytes) -> int:
+        """Return the sequence number that a frame bears; nothing has verified yet.
+
+        Raises:
+            RemoteProtocolError: Not a frame of this session.
+        """
+        if len(frame) < SEAL_BYTES:
+            self._statistics.rejected[Rejection.MALFORMED] += 1
+            raise RemoteProtocolError(f"a frame of {len(frame)} bytes; a sealed one has {SEAL_BYTES} or more")
+        kind, session, number = _unpack_header(frame)
+        if kind != KIND_SEALED:
+            self._statistics.rejected[Rejection.MALFORMED] += 1
+            raise RemoteProtocolError(f"a frame of kind {kind} where a sealed one ({KIND_SEALED}) is due")
+        if session != self._session:
+            self._statistics.rejected[Rejection.UNKNOWN] += 1
+            raise RemoteProtocolError(f"a frame of session {session:016x}, which is not this one")
+        return int(number)
+
+    def message_of(self, frame: bytes, number: int) -> bytes:
+        """Return the message in a frame; only now may it change what its opener remembers.
+
+        Raises:
+            AuthError: The seal does not verify.
+        """
+        try:
+            return self._decrypt(frame[_NONCE_START:HEADER_BYTES], frame[HEADER_BYTES:], frame[:HEADER_BYTES])
+        except InvalidTag:
+            self._statistics.rejected[Rejection.AUTH] += 1
+            raise AuthError(
+                f"the seal of frame {number} does not verify",
+                hint="damaged on the way, or somebody without the key sends to this port",
+            ) from None
+
+    def refuse(self, problem: str) -> RemoteProtocolError:
+        """Return the error of a frame that its opener does not take now, counted."""
+        self._statistics.rejected[Rejection.REPLAY] += 1
+        return RemoteProtocolError(problem)
+
+
+class Opener(FrameReader):
     """Opens the frames of one direction of one session as datagrams bring them: late, twice, not at all.
 
     Args:
@@ -115,12 +165,10 @@ class Opener:
         newest: Whether the frame opened last is the newest so far: only such a one may move an address.
     """
 
-    __slots__ = ("_decrypt", "_highest", "_run", "_seen", "_session", "_statistics", "newest")
+    __slots__ = ("_highest", "_run", "_seen", "newest")
 
     def __init__(self, secret: bytes, session: int, statistics: Statistics) -> None:
-        self._decrypt = AESGCM(secret).decrypt
-        self._session = session
-        self._statistics = statistics
+        super().__init__(secret, session, statistics)
         self._highest = -1
         # Frames mostly come in order: those are only counted, and enter the bit map when one does not.
         self._run = 0  # numbers highest - run + 1 .. highest have been opened
@@ -134,20 +182,11 @@ class Opener:
             AuthError: The seal does not verify.
             RemoteProtocolError: Not a frame of this session, or opened before, or older than the window.
         """
-        if len(frame) < SEAL_BYTES:
-            raise _too_short(frame, self._statistics)
-        kind, session, number = _unpack_header(frame)
-        if kind != KIND_SEALED or session != self._session:
-            raise _foreign(kind, session, self._statistics)
+        number = self.number_of(frame)
         ahead = number - self._highest
         if ahead <= 0 and self._was_seen(-ahead):
-            self._statistics.rejected[Rejection.REPLAY] += 1
-            raise RemoteProtocolError(f"frame {number} was opened before or is too old (at {self._highest})")
-        try:
-            message = self._decrypt(frame[_NONCE_START:HEADER_BYTES], frame[HEADER_BYTES:], frame[:HEADER_BYTES])
-        except InvalidTag:
-            raise _forged(number, self._statistics) from None
-        # Only now: a forger must not move the window.
+            raise self.refuse(f"frame {number} was opened before or is too old (at {self._highest})")
+        message = self.message_of(frame, number)
         if ahead == 1:
             self._run += 1
             self._highest = number
@@ -177,94 +216,7 @@ class Opener:
         self._seen = (self._seen << ahead | 1) & _WINDOW_MASK if ahead < WINDOW_FRAMES else 1
 
 
-class Opened(NamedTuple):
-    """A frame that has been opened.
-
-    Attributes:
-        number: Its sequence number.
-        copy: How many copies of it were opened before: 0 for the first.
-        message: What it holds.
-    """
-
-    number: int
-    copy: int
-    message: bytes
-
-
-class CopyOpener:
-    """Opens the frames of one direction of one session, and tells copies apart instead of refusing them.
-
-    For those who measure what a network does to datagrams. Whoever acts on a message must look at ``copy``. Its
-    memory is one byte a number of the window.
-
-    Args:
-        secret: Key of this direction, 32 bytes.
-        session: Identity of the session.
-        statistics: Where refusals are counted.
-        window_frames: How far behind the newest a frame may still arrive.
-        max_copies: Copies of one frame that are opened, 1 .. 255.
-    """
-
-    __slots__ = ("_copies", "_decrypt", "_highest", "_max_copies", "_session", "_statistics")
-
-    def __init__(
-        self,
-        secret: bytes,
-        session: int,
-        statistics: Statistics,
-        *,
-        window_frames: int = 1 << 16,
-        max_copies: int = MAX_COPIES,
-    ) -> None:
-        self._decrypt = AESGCM(secret).decrypt
-        self._session = session
-        self._statistics = statistics
-        self._copies = bytearray(window_frames)  # at number % window_frames
-        self._max_copies = max_copies
-        self._highest = -1
-
-    def open(self, frame: bytes) -> Opened:
-        """Return what a frame holds and which copy of it this is.
-
-        Raises:
-            AuthError: The seal does not verify.
-            RemoteProtocolError: Not a frame of this session, one copy too many, or older than the window.
-        """
-        if len(frame) < SEAL_BYTES:
-            raise _too_short(frame, self._statistics)
-        kind, session, number = _unpack_header(frame)
-        if kind != KIND_SEALED or session != self._session:
-            raise _foreign(kind, session, self._statistics)
-        window, ahead = len(self._copies), number - self._highest
-        slot = number % window
-        if ahead <= -window or (ahead <= 0 and self._copies[slot] >= self._max_copies):
-            self._statistics.rejected[Rejection.REPLAY] += 1
-            raise RemoteProtocolError(f"frame {number} came too often or is too old (at {self._highest})")
-        try:
-            message = self._decrypt(frame[_NONCE_START:HEADER_BYTES], frame[HEADER_BYTES:], frame[:HEADER_BYTES])
-        except InvalidTag:
-            raise _forged(number, self._statistics) from None
-        # Only now: a forger must not move the window.
-        if ahead > 0:
-            self._forget(ahead)
-        copy = self._copies[slot]
-        self._copies[slot] = copy + 1
-        return Opened(number, copy, message)
-
-    def _forget(self, ahead: int) -> None:
-        """Move the window forward; the places of the numbers that enter it are those of numbers that leave."""
-        window = len(self._copies)
-        if ahead >= window:
-            self._copies = bytearray(window)
-        else:
-            begin = (self._highest + 1) % window
-            end = begin + ahead
-            self._copies[begin : min(end, window)] = bytes(min(end, window) - begin)
-            self._copies[: max(0, end - window)] = bytes(max(0, end - window))
-        self._highest += ahead
-
-
-class OrderedOpener:
+class OrderedOpener(FrameReader):
     """Opens the frames of one direction of one session as a stream brings them: all, in order.
 
     Args:
@@ -273,12 +225,10 @@ class OrderedOpener:
         statistics: Where refusals are counted.
     """
 
-    __slots__ = ("_decrypt", "_next", "_session", "_statistics")
+    __slots__ = ("_next",)
 
     def __init__(self, secret: bytes, session: int, statistics: Statistics) -> None:
-        self._decrypt = AESGCM(secret).decrypt
-        self._session = session
-        self._statistics = statistics
+        super().__init__(secret, session, statistics)
         self._next = 0
 
     def open(self, frame: bytes) -> bytes:
@@ -288,38 +238,9 @@ class OrderedOpener:
             AuthError: The seal does not verify.
             RemoteProtocolError: Not a frame of this session, or not the next one.
         """
-        if len(frame) < SEAL_BYTES:
-            raise _too_short(frame, self._statistics)
-        kind, session, number = _unpack_header(frame)
-        if kind != KIND_SEALED or session != self._session:
-            raise _foreign(kind, session, self._statistics)
+        number = self.number_of(frame)
         if number != self._next:
-            self._statistics.rejected[Rejection.REPLAY] += 1
-            raise RemoteProtocolError(f"frame {number} on a stream where {self._next} is due")
-        try:
-            message = self._decrypt(frame[_NONCE_START:HEADER_BYTES], frame[HEADER_BYTES:], frame[:HEADER_BYTES])
-        except InvalidTag:
-            raise _forged(number, self._statistics) from None
+            raise self.refuse(f"frame {number} on a stream where {self._next} is due")
+        message = self.message_of(frame, number)
         self._next = number + 1
         return message
-
-
-def _too_short(frame: bytes, statistics: Statistics) -> RemoteProtocolError:
-    statistics.rejected[Rejection.MALFORMED] += 1
-    return RemoteProtocolError(f"a frame of {len(frame)} bytes; a sealed one has {SEAL_BYTES} or more")
-
-
-def _foreign(kind: int, session: int, statistics: Statistics) -> RemoteProtocolError:
-    if kind != KIND_SEALED:
-        statistics.rejected[Rejection.MALFORMED] += 1
-        return RemoteProtocolError(f"a frame of kind {kind} where a sealed one ({KIND_SEALED}) is due")
-    statistics.rejected[Rejection.UNKNOWN] += 1
-    return RemoteProtocolError(f"a frame of session {session:016x}, which is not this one")
-
-
-def _forged(number: int, statistics: Statistics) -> AuthError:
-    statistics.rejected[Rejection.AUTH] += 1
-    return AuthError(
-        f"the seal of frame {number} does not verify",
-        hint="damaged on the way, or somebody without the key sends to this port",
-    )

@@ -16,12 +16,12 @@ import pytest
 from netlab.lab import Lab
 from netlab.namespaces.host import Host
 from netlab.probe.probe_summary import ProbeSummary
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.loss import GilbertElliott
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
 from netlab.traces.trace import ClockVerdict, Trace
 from netlab.traces.trace_file import parse_trace
+from netlab.traces.trace_source import TraceSource
 from netlab.wire.key import Key
 
 PORT = 7448

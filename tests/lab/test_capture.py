@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from captured_run import ROUNDS, SECRET
 
+from netlab.traces.capture.packet_file import PacketFile
 from netlab.traces.importers.catalogue import import_trace
 from netlab.traces.importers.importer import ImportOptions
-from netlab.traces.packet_capture import PacketFile
 from netlab.traces.trace import UNKNOWN, Trace
+from netlab.traces.trace_source import MAX_FILE_BYTES
 
 RUN = Path(__file__).with_name("captured_run.py")
 STALL_S = 0.02
@@ -50,7 +51,7 @@ def captured(
 def read(path: Path, kind: str = "") -> Trace:
     """Return the trace of a capture that must be whole."""
     with path.open("rb") as file:
-        packets = PacketFile(file, str(path))
+        packets = PacketFile(file, str(path), MAX_FILE_BYTES)
         assert sum(1 for _ in packets) > 0
         assert packets.damage == ""
     (trace,) = import_trace(path, options=ImportOptions(kind=kind))
@@ -125,7 +126,7 @@ def test_a_capture_for_so_long_of_nothing_that_is_asked_for(tmp_path: Path) -> N
     assert (told["status"], told["stdout"]) == (0, "")
     assert "nothing that the filter asks for has passed" in told["stderr"]
     with (tmp_path / "none.pcap").open("rb") as file:
-        assert list(PacketFile(file, "none.pcap")) == []
+        assert list(PacketFile(file, "none.pcap", MAX_FILE_BYTES)) == []
 
 
 def test_an_interface_that_goes_down_leaves_a_whole_file(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def probe(labs: StayingLabs, *words: str) -> tuple[int, str, str]:
     return running.returncode, out, said
 
 
-FAST = ("--packets", "400", "--rate", "200", "--allowance", "5ms")
+FAST = ("--count", "400", "--rate", "200", "--allowance", "5ms")
 
 
 def test_a_link_is_judged_by_what_is_asked_of_it_now(labs: StayingLabs, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_what_cannot_be_judged_is_refused(labs: StayingLabs) -> None:
         (("field", "--link", "played"), "a schedule is being played on it"),
         (("field", "--link", "shared"), "it shares medium air"),
         (("nosuch",), "is no lab here"),
-        (("field", "--link", "radio", "--packets", "0"), "count"),
+        (("field", "--link", "radio", "--count", "0"), "count"),
     ):
         status, out, said = probe(labs, *words)
         assert (status, out, says in said) == (2, "", True), (words, said)
@@ -111,7 +111,7 @@ def test_a_change_meanwhile_is_found_out(labs: StayingLabs) -> None:
 
 def test_ctrl_c_leaves_nothing_in_the_lab(labs: StayingLabs) -> None:
     labs.up()
-    running = start_probe(labs, "field", "--link", "radio", "--packets", "100000")
+    running = start_probe(labs, "field", "--link", "radio", "--count", "100000")
     deadline_s = time.monotonic() + 60
     while len(labs.show("field")["hosts"][0]["processes"]) < 2:
         assert time.monotonic() < deadline_s, "no flow has begun"

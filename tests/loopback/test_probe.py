@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -17,8 +18,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from netlab.errors import AuthError, ConnectionLost, KernelError, RemoteProtocolError
+from netlab.errors import AuthError, ConnectionLost, KernelError, RemoteProtocolError, SpecError
 from netlab.messages import Goodbye
+from netlab.probe.departure import Departure
 from netlab.probe.probe_plan import ProbePlan
 from netlab.probe.probe_summary import ProbeSummary
 from netlab.probe.prober import Measured, Prober, probe_path
@@ -89,8 +91,113 @@ def test_one_way_gets_its_times_from_the_log(reflector: Reflector) -> None:
 
 def test_two_clocks_that_are_one_are_found_in_step_or_corrected_by_next_to_nothing(reflector: Reflector) -> None:
     result = probe_path(PLAN, reflector.address, KEY).result
-    assert result.clocks.offset_s is not None
-    assert abs(result.clocks.offset_s) < 0.005
+    clocks = result.clocks
+    assert clocks.offset_s is not None
+    assert abs(clocks.offset_s) < 0.005
+    assert clocks.verdict in (ClockVerdict.IN_STEP, ClockVerdict.CORRECTED)
+    assert result.back is not None
+    assert result.round_trip is not None
+    for trace in (result.forward, result.back):
+        assert trace.clocks is clocks.verdict
+        assert clocks.words in trace.source
+        assert trace.n == PLAN.count
+        assert 0.0 <= float(np.median(trace.delay_s)) < 0.05
+    # Whatever is taken off one way is put onto the other.
+    parts_s = result.forward.delay_s + result.back.delay_s
+    assert np.abs(result.round_trip.delay_s - parts_s).max() < 1e-6 + abs(clocks.drift)
+
+
+def test_both_ways_begin_at_one_moment(reflector: Reflector) -> None:
+    result = probe_path(PLAN, reflector.address, KEY, one_clock=True).result
+    assert result.back is not None
+    turnaround_s = result.back.t_s - result.forward.t_s - result.forward.delay_s
+    assert turnaround_s.min() > 0.0
+    assert float(np.median(turnaround_s)) < 0.05
+
+
+def test_a_datagram_leaves_in_one_packet_or_not_at_all() -> None:
+    with (
+        StampedSocket.listening(LOCALHOST, LOCALHOST.resolve(socket.SOCK_DGRAM)) as receiver,
+        StampedSocket.connected(receiver.address, receiver.address.resolve(socket.SOCK_DGRAM)[0]) as sender,
+    ):
+        most_bytes = sender.most_bytes
+        assert 1472 <= most_bytes < 65_536
+        assert sender.depart(bytes(min(most_bytes, 60_000))) is Departure.LEFT
+        too_large = bytes(most_bytes + 1) if most_bytes < 65_507 else bytes(65_508)
+        assert sender.depart(too_large) is Departure.TOO_LARGE
+        assert sender.send(too_large) is False
+
+
+def test_probes_too_large_for_the_network_are_refused_before_any_is_sent(
+    reflector: Reflector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StampedSocket, "most_bytes", property(lambda sock: 1452))
+    plan = msgspec.structs.replace(PLAN, size_bytes=1472)
+    with pytest.raises(SpecError, match="at most 1452") as caught:
+        probe_path(plan, reflector.address, KEY)
+    assert "1452 over IPv6" in caught.value.hint
+    assert reflector.counters.sessions == 0
+
+
+def test_over_ipv6_too() -> None:
+    try:
+        reflector = Reflector(Address("::1", 0), KEY)
+    except KernelError:
+        pytest.skip("this host has no IPv6")
+    with reflector:
+        thread = threading.Thread(target=reflector.run)
+        thread.start()
+        try:
+            result = probe_path(PLAN, reflector.address, KEY, one_clock=True).result
+        finally:
+            reflector.stop("the end of a test")
+            thread.join(PATIENCE_S)
+    assert [trace.loss_ratio for trace in result.traces] == [0.0, 0.0, 0.0]
+
+
+def test_a_socket_with_a_descriptor_above_1023_can_wait() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 1200:
+        pytest.skip(f"this process may have {hard} files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1200), hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        with StampedSocket.listening(LOCALHOST, LOCALHOST.resolve(socket.SOCK_DGRAM)) as high:
+            assert high.fileno() > 1023
+            assert not high.wait(0.001)
+            with StampedSocket.connected(high.address, high.address.resolve(socket.SOCK_DGRAM)[0]) as sender:
+                assert sender.send(b"here")
+            assert high.wait(5.0)
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_wait_is_no_shorter_than_asked_and_ends_within_its_millisecond_or_so() -> None:
+    with StampedSocket.listening(LOCALHOST, LOCALHOST.resolve(socket.SOCK_DGRAM)) as sock:
+        for asked_s in (0.0, 0.0003, 0.0025, 0.02):
+            waited_s = []
+            for _ in range(20):
+                began_s = time.monotonic()
+                assert not sock.wait(asked_s)
+                waited_s.append(time.monotonic() - began_s)
+            assert min(waited_s) >= asked_s
+            assert min(waited_s) < asked_s + 0.001  # the best of 20: a busy machine makes others late
+
+
+def test_what_the_kernel_does_not_stamp_is_said_to_be_so() -> None:
+    with (
+        StampedSocket.listening(LOCALHOST, LOCALHOST.resolve(socket.SOCK_DGRAM)) as receiver,
+        StampedSocket.connected(receiver.address, receiver.address.resolve(socket.SOCK_DGRAM)[0]) as sender,
+    ):
+        receiver._socket.setsockopt(socket.SOL_SOCKET, 35, 0)
+        sender.send(b"a")
+        assert receiver.wait(5.0)
+        datagram = receiver.take()
+        assert datagram is not None
+        assert not datagram.is_stamped
+        assert abs(datagram.stamp_ns - receiver.now_ns()) < 5 * 10**9
 
 
 def test_without_a_key_on_loopback() -> None:
@@ -173,8 +280,8 @@ def interfered(monkeypatch: pytest.MonkeyPatch, change: Callable[[Answer | None]
     """Have every answer of a reflector go through ``change`` before it is sent."""
     take = Reflection.take
 
-    def changed(self: Reflection, *arguments: object) -> Answer | None:
-        return change(take(self, *arguments))  # type: ignore[arg-type]
+    def changed(self: Reflection, *arguments: object, **options: object) -> Answer | None:
+        return change(take(self, *arguments, **options))  # type: ignore[arg-type]
 
     monkeypatch.setattr(Reflection, "take", changed)
 
@@ -235,6 +342,7 @@ def test_a_stamp_is_the_kernels_and_not_the_time_of_reading() -> None:
         time.sleep(0.2)
         datagram = receiver.take()
         assert datagram is not None
+        assert datagram.is_stamped
         assert 0 <= datagram.stamp_ns - sent_ns < 100_000_000
         assert receiver.take() is None
 

@@ -56,24 +56,24 @@ def ethernet(payload: bytes, *, tags: tuple[int, ...] = ()) -> bytes:
     return bytes(range(12)) + tagged + struct.pack("!H", kind) + payload
 
 
-def ip(protocol: int, source: str, destination: str, payload: bytes) -> bytes:
+def ip(protocol: int, source: str, destination: str, payload: bytes, *, hops_left: int = 64) -> bytes:
     if ":" in source:
-        head = struct.pack("!IHBB", 6 << 28, len(payload), protocol, 64)
+        head = struct.pack("!IHBB", 6 << 28, len(payload), protocol, hops_left)
         return head + b"".join(socket.inet_pton(socket.AF_INET6, end) for end in (source, destination)) + payload
-    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0)
+    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), 0, 0, hops_left, protocol, 0)
     return head + socket.inet_aton(source) + socket.inet_aton(destination) + payload
 
 
 def tcp(
     source: tuple[str, int], destination: tuple[str, int], *, seq: int, ack: int = 0, flags: int = ACK,
-    data: int = 0, stamps: tuple[int, int] | None = None, options: bytes | None = None,
+    data: int = 0, stamps: tuple[int, int] | None = None, options: bytes | None = None, hops_left: int = 64,
 ) -> bytes:  # fmt: skip
     """Return a segment in its IP packet."""
     if options is None:
         options = b"" if stamps is None else b"\x01\x01\x08\x0a" + struct.pack("!II", *(s % 2**32 for s in stamps))
     length = (20 + len(options)) // 4 << 4
     head = struct.pack("!HHIIBBHHH", source[1], destination[1], seq % 2**32, ack % 2**32, length, flags, 512, 0, 0)
-    return ip(6, source[0], destination[0], head + options + bytes(data))
+    return ip(6, source[0], destination[0], head + options + bytes(data), hops_left=hops_left)
 
 
 def echo(source: str, destination: str, sequence: int, *, request: bool, ident: int = 7) -> bytes:
@@ -84,13 +84,20 @@ def echo(source: str, destination: str, sequence: int, *, request: bool, ident: 
 
 
 def frame_80211(
-    transmitter: int, sequence: int, *, kind: int = 2, retry: bool = False, payload: int = 40
+    transmitter: int,
+    sequence: int,
+    *,
+    kind: int = 2,
+    retry: bool = False,
+    payload: int = 40,
+    receiver: int = 0xFE,
+    to_ap: bool = False,
+    from_ap: bool = False,
 ) -> bytes:
-    head = (
-        struct.pack("<BBH", kind << 2, 8 * retry, 44)
-        + b"\x02rcver"
-        + struct.pack("!6B", 2, 0, 0, 0, 0, transmitter)
-    )
+    """Return a frame; addresses are told apart by their last byte."""
+    flags = to_ap + 2 * from_ap + 8 * retry
+    ends = b"".join(struct.pack("!6B", 2, 0, 0, 0, 0, end) for end in (receiver, transmitter))
+    head = struct.pack("<BBH", kind << 2, flags, 44) + ends
     return head + bytes(6) + struct.pack("<H", sequence << 4) + bytes(payload)
 
 

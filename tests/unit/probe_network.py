@@ -6,14 +6,15 @@ import heapq
 import itertools
 from typing import NamedTuple
 
+from netlab.probe.departure import Departure
 from netlab.probe.greeting import build_hello
-from netlab.probe.probe_frame import Probe, Reply, read_log_page, read_reply
+from netlab.probe.probe_frame import Probe, ProbeReply, read_log_page, read_reply
 from netlab.probe.probe_plan import ProbePlan
 from netlab.probe.probe_record import ProbeRecord
 from netlab.probe.reflected_session import ReflectedSession
+from netlab.wire.copy_opener import CopyOpener
 from netlab.wire.handshake import Accepted
 from netlab.wire.key_agreement import Agreement
-from netlab.wire.seal import CopyOpener
 from netlab.wire.statistics import Statistics
 
 SESSION, THERE, BACK = 77, bytes(range(32)), bytes(range(32, 64))
@@ -45,6 +46,9 @@ class ProbeNetwork:
         gain: What it gains, seconds a second.
         max_rows: Rows of the reflector's log.
         held_back: Probes that the reflector does not answer, for their rate.
+        no_room: Probes that do not leave the prober's host, whose buffers are full.
+        no_room_back: Probes whose replies do not leave the reflector's host.
+        turnaround_ns: How long the reflector has a probe, by number, if not ``TURNAROUND_NS``.
     """
 
     def __init__(
@@ -56,6 +60,9 @@ class ProbeNetwork:
         gain: float = 0.0,
         max_rows: int = 1 << 20,
         held_back: frozenset[int] = frozenset(),
+        no_room: frozenset[int] = frozenset(),
+        no_room_back: frozenset[int] = frozenset(),
+        turnaround_ns: dict[int, int] | None = None,
     ) -> None:
         self.plan = plan
         self.record = ProbeRecord(plan.count)
@@ -63,7 +70,8 @@ class ProbeNetwork:
         self.replies_sent: list[tuple[int, int, tuple[int, ...]]] = []  # number, true time, delays of its copies
         self._opener = CopyOpener(BACK, SESSION, Statistics())
         self._ahead_ns, self._gain = ahead_ns, gain
-        self._held_back = held_back
+        self._held_back, self._no_room, self._no_room_back = held_back, no_room, no_room_back
+        self._turnaround_ns = turnaround_ns or {}
         self._run(fates)
 
     def clock_ns(self, true_ns: int) -> int:
@@ -77,23 +85,24 @@ class ProbeNetwork:
             sent_ns = EPOCH_NS + offset_ns
             heapq.heappush(events, (sent_ns, next(order), sent_ns))
             for copy, delay_ns in enumerate(sorted(fate.there_ns)):
-                probe = Probe(not self.plan.one_way, number, sent_ns)
+                probe = Probe(not self.plan.one_way, number)
                 backs = fate.back_ns[copy] if copy < len(fate.back_ns) else ()
-                heapq.heappush(events, (sent_ns + delay_ns, next(order), (probe, copy, backs)))
+                heapq.heappush(events, (sent_ns + delay_ns, next(order), (probe, backs)))
         while events:
             now_ns, _, event = heapq.heappop(events)
             if isinstance(event, int):
+                number = self.record.n_sent
                 self.record.note_sent(event)
-            elif isinstance(event, Reply):
+                self.record.note_departure(Departure.NO_ROOM if number in self._no_room else Departure.LEFT)
+            elif isinstance(event, ProbeReply):
                 assert self.record.note_reply(event, now_ns)
             else:
-                probe, copy, backs = event
-                self._reflect(probe, copy, backs, now_ns, events, order)
+                probe, backs = event
+                self._reflect(probe, backs, now_ns, events, order)
 
     def _reflect(
         self,
         probe: Probe,
-        copy: int,
         backs: tuple[int, ...],
         now_ns: int,
         events: list[tuple[int, int, object]],
@@ -102,11 +111,12 @@ class ProbeNetwork:
         row = self.session.note(probe.number, self.clock_ns(now_ns))
         if not probe.echo or probe.number in self._held_back:
             return
-        left_ns = now_ns + TURNAROUND_NS
-        frame = self.session.reply(probe, copy, self.clock_ns(now_ns), self.plan.size_bytes)(
-            self.clock_ns(left_ns)
-        )
+        left_ns = now_ns + self._turnaround_ns.get(probe.number, TURNAROUND_NS)
+        frame = self.session.reply(probe, self.clock_ns(now_ns), self.plan.size_bytes)(self.clock_ns(left_ns))
         self.session.note_reply(row, self.clock_ns(left_ns))
+        if probe.number in self._no_room_back:
+            self.session.note_unsent(row, Departure.NO_ROOM)
+            backs = ()
         assert len(frame) == self.plan.size_bytes
         reply = read_reply(self._opener.open(frame).message)
         assert reply is not None
@@ -114,10 +124,10 @@ class ProbeNetwork:
         for delay_ns in backs:
             heapq.heappush(events, (left_ns + delay_ns, next(order), reply))
 
-    def fetch_log(self) -> None:
-        """Hand the reflector's log to the prober."""
+    def fetch_log(self, clock_steps: int = 0) -> None:
+        """Hand the reflector's log to the prober; its clock has been set so often."""
         while missing := self.record.missing_pages(4):
             for number in missing:
-                page = read_log_page(self._opener.open(self.session.log_page(number)).message)
+                page = read_log_page(self._opener.open(self.session.log_page(number, clock_steps)).message)
                 assert page is not None
                 assert self.record.note_page(page)

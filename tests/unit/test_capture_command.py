@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +14,16 @@ from pathlib import Path
 import pytest
 from capture_files import BEGAN_NS, ETHERNET, SECOND, echo, ethernet, tcp
 from click.testing import CliRunner
+from scapy.error import Scapy_Exception
 
 from netlab.cli.main import main
 from netlab.errors import KernelError
-from netlab.traces.captured_packet import CapturedPacket
+from netlab.traces.capture.captured_packet import MAX_PACKETS, CapturedPacket
+from netlab.traces.capture.link_type import LinkType
+from netlab.traces.capture.packet_file import PacketFile
+from netlab.traces.capture.packet_recording import Recorded, RecordingBounds
 from netlab.traces.importers.catalogue import import_trace
-from netlab.traces.link_type import LinkType
-from netlab.traces.packet_capture import PacketFile
+from netlab.traces.trace_source import MAX_FILE_BYTES
 
 SECRET = b"what was said"
 SEGMENT = ethernet(tcp(("192.0.2.1", 1), ("192.0.2.2", 2), seq=1, stamps=(5, 6)) + SECRET)
@@ -65,7 +70,7 @@ class Heard:
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> type[Heard]:
     kind = type("HeardHere", (Heard,), {})
-    monkeypatch.setattr("netlab.traces.packet_capture.PacketListener", kind)
+    monkeypatch.setattr("netlab.traces.capture.packet_listener.PacketListener", kind)
     monkeypatch.setattr("socket.if_nameindex", lambda: [(1, "lo"), (2, "wlan0")])
     return kind
 
@@ -83,7 +88,7 @@ def test_headers_alone_are_kept(heard: type[Heard], tmp_path: Path) -> None:
     assert err.splitlines()[0] == "netlab: listening on wlan0"
     assert "3 packets in" in err
     with path.open("rb") as file:
-        packets = list(PacketFile(file, "some.pcap"))
+        packets = list(PacketFile(file, "some.pcap", MAX_FILE_BYTES))
     assert [len(packet.data) for packet in packets] == [14 + 20 + 8, 14 + 20 + 8, 14 + 20 + 32]
     assert [packet.wire_bytes for packet in packets] == [len(data) for data in PACKETS]
     assert SECRET not in path.read_bytes()
@@ -96,7 +101,7 @@ def test_snap_keeps_so_much_of_each(heard: type[Heard], tmp_path: Path) -> None:
     path = tmp_path / "some.pcap"
     assert run("wlan0", "--count", 3, "--snap", "75B", "-o", path)[0] == 0
     with path.open("rb") as file:
-        assert [len(packet.data) for packet in PacketFile(file, "some.pcap")] == [75, 75, 75]
+        assert [len(packet.data) for packet in PacketFile(file, "some.pcap", MAX_FILE_BYTES)] == [75, 75, 75]
 
 
 def test_count_stops_before_the_next(heard: type[Heard], tmp_path: Path) -> None:
@@ -134,7 +139,7 @@ def test_an_interface_that_goes_away_leaves_what_there_is(heard: type[Heard], tm
     assert (code, out) == (1, "")
     assert "cannot go on listening: Network is down" in err
     with (tmp_path / "cut.pcap").open("rb") as file:
-        assert len(list(PacketFile(file, "cut.pcap"))) == 3
+        assert len(list(PacketFile(file, "cut.pcap", MAX_FILE_BYTES))) == 3
 
 
 def test_a_fault_leaves_nothing_and_what_was_there(heard: type[Heard], tmp_path: Path) -> None:
@@ -202,22 +207,87 @@ def test_without_scapy_it_says_what_to_install(
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "message"),
+    ("error", "code", "message"),
     [
-        ("Cannot set filter: libpcap is not available. Cannot compile filter !", 1, "libpcap is not installed"),
-        ("Cannot set filter: syntax error", 2, "--filter: 'tcp prot 1': Cannot set filter: syntax error"),
+        (ImportError("libpcap is not available. Cannot compile filter !"), 1, "libpcap is not installed"),
+        (Scapy_Exception("libpcap is not available. Cannot compile filter !"), 1, "libpcap is not installed"),
+        (Scapy_Exception("syntax error"), 2, "--filter: 'tcp prot 1': syntax error"),
     ],
+    ids=["ImportError", "libpcap", "syntax"],
 )
 def test_a_filter_that_cannot_be(
-    lo_alone: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, code: int, message: str
+    lo_alone: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int, message: str
 ) -> None:
-    from scapy.error import Scapy_Exception
+    class Opened:
+        """Stands for scapy's socket."""
 
-    def refuse(*_: object, **__: object) -> None:
-        raise Scapy_Exception(words)
+        def __init__(self, **_: object) -> None:
+            self.ins = self
 
-    monkeypatch.setattr("scapy.arch.linux.L2ListenSocket", refuse)
+        def getsockname(self) -> tuple[object, ...]:
+            return "lo", 0, 0, 772, b""
+
+        def close(self) -> None:
+            pass
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("scapy.arch.linux.L2ListenSocket", Opened)
+    monkeypatch.setattr("scapy.arch.linux.attach_filter", refuse)
     found, _, err = run("lo", "--filter", "tcp prot 1", "-o", tmp_path / "x.pcap")
     assert found == code
     assert message in err
     assert "hint: " in err
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_keeps_the_packets_that_are_whole(heard: type[Heard], tmp_path: Path) -> None:
+    """The kernel's own answer to a file that may not grow, which is a full disk's but for its number."""
+    path = tmp_path / "full.pcap"
+    path.write_bytes(b"old")
+    room = 24 + 2 * (16 + 42) + 30  # for two packets and a part of the third
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        code, out, err = run("wlan0", "--count", 3, "-o", path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (code, out) == (1, "")
+    assert "cannot write more packets: File too large" in err
+    assert "the 2 packets that it took are kept" in err
+    with path.open("rb") as file:
+        packets = PacketFile(file, "full.pcap", MAX_FILE_BYTES)
+        assert [packet.wire_bytes for packet in packets] == [len(data) for data in PACKETS[:2]]
+        assert packets.damage == ""
+    assert os.listdir(tmp_path) == ["full.pcap"]
+
+
+def test_a_disk_without_room_for_a_packet_leaves_what_was_there(heard: type[Heard], tmp_path: Path) -> None:
+    path = tmp_path / "full.pcap"
+    path.write_bytes(b"old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40, hard))
+    try:
+        code, _, err = run("wlan0", "--count", 3, "-o", path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert code == 1
+    assert "cannot write" in err
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["full.pcap"]
+
+
+def test_it_is_bounded_unless_told(heard: type[Heard], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By as many packets as an import reads of one file."""
+    asked: list[RecordingBounds] = []
+
+    def record(*arguments: object, **_: object) -> Recorded:
+        asked.extend(one for one in arguments if isinstance(one, RecordingBounds))
+        return Recorded(0, 0, 0.0)
+
+    monkeypatch.setattr("netlab.traces.capture.packet_recording.record_packets", record)
+    assert "listening on wlan0; Ctrl-C ends it" in run("wlan0", "-o", tmp_path / "x.pcap")[2]
+    assert asked == [RecordingBounds(None, MAX_PACKETS, math.inf)]
+    helped = CliRunner().invoke(main, ["capture", "--help"]).stdout
+    assert str(MAX_PACKETS) in helped

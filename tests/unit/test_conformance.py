@@ -117,7 +117,7 @@ def test_what_differs_is_caught_by_what_should_tell(
 ) -> None:
     """n = 5,000; each difference is more than 6 standard errors of what is to catch it."""
     flow = flow_of_trace(deliver_profile(delivered, 5000), FRAME_BYTES)
-    found = judge_flow(expected_of_wifi, flow, EXACT)
+    found = judge_flow(expected_of_wifi, flow)
     assert not found.holds
     assert caught_by <= set(found.failed)
 
@@ -128,7 +128,7 @@ def test_the_level_is_kept() -> None:
     sent_s = even_times_s(400)
     expected = expect(asked, sent_s, FRAME_BYTES, level=0.05)
     flows = simulate(asked, sent_s, FRAME_BYTES, [link_seed(1, "level", "forward", seed) for seed in range(200)])
-    failed = sum(not judge_flow(expected, flow, EXACT).holds for flow in flows)
+    failed = sum(not judge_flow(expected, flow).holds for flow in flows)
     assert 1 <= failed <= 21
 
 
@@ -191,7 +191,7 @@ def test_a_rate_is_judged_by_what_it_delivers() -> None:
     expected = expect(Asked.of(asked), sent_s, FRAME_BYTES)
     for delivered, holds in ((asked, True), (asked.replace(rate_bps=450e3), False)):
         trace = deliver([(0.0, delivered.to_qdisc_state(3))], sent_s)
-        found = judge_flow(expected, flow_of_trace(trace, FRAME_BYTES), EXACT)
+        found = judge_flow(expected, flow_of_trace(trace, FRAME_BYTES))
         assert found.holds == holds
         assert ("throughput" in found.failed) != holds
         throughput = next(one for one in found.statistics if one.name == "throughput")

@@ -34,6 +34,17 @@ def test_mean_and_deviation_are_those_of_the_values(law):
         assert law.sd_s == pytest.approx(values_ns.std() / 1e9, rel=1e-9, abs=1e-15)
 
 
+@given(st.one_of(laws, tables), st.integers(1, 2000))
+def test_a_grid_of_few_points_is_read_off_all_values(law, points):
+    values_ns = kernel_values(law).astype(float)
+    if values_ns.size <= points:
+        assert law.grid_ns(points).tolist() == values_ns.tolist()
+        return
+    places = (np.arange(points) + 0.5) / points * (values_ns.size - 1)
+    expected = np.interp(places, np.arange(values_ns.size), values_ns)
+    assert law.grid_ns(points) == pytest.approx(expected, rel=1e-12, abs=1e-3)
+
+
 @given(st.one_of(laws, tables), st.integers(0, 2**32))
 def test_delays_drawn_are_values_drawn(law, seed):
     values_ns = kernel_values(law)

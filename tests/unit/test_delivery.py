@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from link_strategies import profiles, refused
 
-from netlab.traces.delivery import DelayMoments, _leave_s, delivered_delays_s, delivered_moments
+from netlab.traces.delivery import DelayMoments, delivered_delays_s, delivered_moments
 from netlab.traces.profile import LinkProfile
 from netlab.traces.schedule import Schedule, Step
 
@@ -54,19 +54,6 @@ def test_the_same_seed_gives_the_same_numbers():
     link = LinkProfile(delay_s=0.05, jitter_s=0.02, loss=0.1)
     assert delivered_moments(link, 50.0, seed=7) == delivered_moments(link, 50.0, seed=7)
     assert delivered_moments(link, 50.0, seed=7) != delivered_moments(link, 50.0, seed=8)
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.floats(0, 5), st.floats(0, 1), st.booleans()), min_size=1, max_size=40))
-def test_the_running_maximum_is_a_queue_served_packet_by_packet(packets):
-    ready = np.array([index * 0.5 + delay for index, (delay, _, _) in enumerate(packets)])
-    queued = np.array([is_queued for _, _, is_queued in packets])
-    transmit = np.array([transmit if is_queued else 0.0 for _, transmit, is_queued in packets])
-    got = _leave_s(ready, transmit, queued)
-    last = -np.inf
-    for index in np.flatnonzero(queued):
-        last = max(ready[index], last) + transmit[index]
-        assert got[index] == pytest.approx(last, abs=1e-9)
 
 
 def test_a_rate_adds_the_time_on_the_wire():

@@ -19,6 +19,7 @@ from netlab.traces.distribution import (
     MAX_REACH_S,
     SHORT_TABLE_ENTRIES,
     TABLE_ENTRIES,
+    kernel_delay_ns,
     kernel_delays_ns,
     scale_table,
     shared_table,
@@ -46,6 +47,7 @@ def grid_ns(law: DelayLaw) -> float:
 def test_vectorised_formula_is_the_kernels(latency, jitter, entries):
     got = kernel_delays_ns(latency, jitter, tuple(entries))
     assert got.tolist() == [c_tabledist(latency, jitter, entry) for entry in entries]
+    assert got.tolist() == [kernel_delay_ns(latency, jitter, entry) for entry in entries]
 
 
 def test_formula_against_delays_recorded_in_the_kernel():

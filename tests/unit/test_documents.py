@@ -35,6 +35,17 @@ def test_an_interrupted_write_leaves_the_old_one(tmp_path: Path, monkeypatch: py
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
 
 
+def test_a_link_stays_a_link_and_what_it_points_at_is_written(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "target.json", tmp_path / "link.json"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_document(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name != "there"] == ["link.json"]
+
+
 @pytest.mark.parametrize("name", ["nowhere/result.json", "."])
 def test_what_cannot_be_written_is_refused_with_the_options_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(SpecError, match="--output") as caught:

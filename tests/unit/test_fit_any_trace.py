@@ -49,7 +49,7 @@ splits = st.floats(0.0, 1.0).map(Split)
 @given(traces(), splits, st.sampled_from([None, 0.02]), st.floats(0.1, 1000.0))
 def test_any_trace_is_fitted_or_refused(some, split, base_delay_s, packet_rate_hz):
     try:
-        pair = fit_pair(some, split=split, base_delay_s=base_delay_s, packet_rate_hz=packet_rate_hz)
+        pair = fit_pair(some, split=split, base_delay_s=base_delay_s, packet_rate_hz=packet_rate_hz).pair
     except (TraceError, ProfileError):
         return
     assert parse_profile(format_profile(pair)) == pair
@@ -59,7 +59,7 @@ def test_any_trace_is_fitted_or_refused(some, split, base_delay_s, packet_rate_h
 @given(traces(), splits, st.sampled_from([None, 0.02]), st.sampled_from([0.001, 0.1, 3.0]), st.booleans())
 def test_any_trace_is_scheduled_or_refused(some, split, base_delay_s, step_s, loop):
     try:
-        pair = fit_schedule(some, step_s, split=split, base_delay_s=base_delay_s, loop=loop)
+        pair = fit_schedule(some, step_s, split=split, base_delay_s=base_delay_s, loop=loop).pair
     except (TraceError, ProfileError):
         return
     assert len(pair.forward.steps) > 5000 or parse_profile(format_profile(pair)) == pair

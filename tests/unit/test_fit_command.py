@@ -48,7 +48,9 @@ def test_a_fit_writes_a_profile_and_says_what_it_is(ping, tmp_path):
         "round-trip: ping.txt, ping, 2000 rows, clocks one-clock",
         "measured  round-trip: 62",
         "delivers  round-trip: 62",
-        "Wasserstein",
+        "(predicted, to the data it was made from)",
+        "memory    round-trip: lag-1 ",
+        "caution   fitted for a flow of 50 packets/s: at another rate bursts of loss last another time",
         "loss      forward: 3.82%, of the round trip 7.50%",
         "bursts    forward: bad for ",
         "assumed   the round trip split in two equal",
@@ -77,6 +79,7 @@ def test_a_schedule_has_the_outages_when_they_were(ping, tmp_path):
     assert done.exit_code == 0, done.output
     assert "steps of 500ms and outages" in done.stdout and "delivers  round-trip: 6" in done.stdout
     pair = read_profile(output)
+    assert "memory    round-trip: lag-1 " in done.stdout and ", predicted " in done.stdout
     assert isinstance(pair.forward, Schedule) and pair.forward.loop and pair.forward.duration_s == 40.0
     outages = [segment.length_s for segment in pair.forward.segments() if segment.profile.loss == 1.0]
     # 15 packets of 20 ms, less the way there of 31 ms: who was lost on the way back was sent before.

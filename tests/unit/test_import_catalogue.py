@@ -14,20 +14,31 @@ from hypothesis import strategies as st
 from netlab.errors import TraceError
 from netlab.traces.importers.catalogue import IMPORTERS, import_trace, recognise
 from netlab.traces.importers.importer import Importer, ImportOptions
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.trace import Trace, TracedPath
 from netlab.traces.trace_file import format_trace, read_trace, write_trace
+from netlab.traces.trace_source import TraceSource
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 OURS = {
-    "netlab-trace.csv": "netlab",
-    "ping-iputils.txt": "ping",
-    "ping-iputils-stamped.txt": "ping",
-    "ping-busybox.txt": "ping",
-    "ping-macos.txt": "ping",
-    "columns.csv": "csv",
-    "rtt-list.dat": "rtt-list",
+    "netlab-trace.csv": ("netlab", 1),
+    "irtt.json": ("irtt", 3),
+    "iperf3-tcp.json": ("iperf3", 1),
+    "iperf3-udp-both-ways.json": ("iperf3", 2),
+    "ping-iputils.txt": ("ping", 1),
+    "ping-iputils-stamped.txt": ("ping", 1),
+    "ping-busybox.txt": ("ping", 1),
+    "ping-macos.txt": ("ping", 1),
+    "lens.csv": ("lens", 3),
+    "errant.csv": ("errant", 3),
+    "columns.csv": ("csv", 1),
+    "mahimahi.up": ("mahimahi", 1),
+    "cooked.txt": ("cooked", 1),
+    "oboe.txt": ("oboe", 1),
+    "rtt-list.dat": ("rtt-list", 1),
 }
+"""Samples by their format and how many traces are in them."""
+NO_SAMPLE = {"errant-scenario.csv"}
+"""Is recognised, and refused."""
 ALL = sorted(path for path in SAMPLES.iterdir() if path.is_file() and path.stat().st_size < 200_000)
 
 
@@ -67,14 +78,20 @@ def test_no_format_is_imported_before_it_is_asked_for():
     assert "ping" not in printed and "scapy" not in printed
 
 
-@pytest.mark.parametrize(("sample", "name"), OURS.items())
+def test_every_sample_is_in_the_list():
+    assert {path.name for path in ALL} - NO_SAMPLE == set(OURS)
+    assert {name for name, _ in OURS.values()} == set(IMPORTERS) - {"pcap"}  # whose test makes its own
+
+
+@pytest.mark.parametrize(("sample", "name", "paths"), [(sample, *told) for sample, told in OURS.items()])
 @pytest.mark.parametrize("packed", [False, True])
-def test_samples_are_recognised_by_content(tmp_path, sample, name, packed):
+def test_samples_are_recognised_by_content(tmp_path, sample, name, paths, packed):
     content = (SAMPLES / sample).read_bytes()
     path = put(tmp_path, gzip.compress(content) if packed else content)
     assert recognise(TraceSource(path)).name == name
-    (trace,) = import_trace(path)
-    assert trace.n == import_trace(SAMPLES / sample)[0].n
+    traces = import_trace(path)
+    assert len(traces) == paths
+    assert [trace.n for trace in traces] == [trace.n for trace in import_trace(SAMPLES / sample)]
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
@@ -151,6 +168,25 @@ def test_a_format_that_is_not_known_is_refused_with_what_was_meant(tmp_path):
     assert "rtt-list" in caught.value.hint
 
 
+GIVEN = {"interval_s": 1.0, "bin_s": 1.0, "columns": {"a": "t_s"}, "kind": "tcp"}
+WORDS = {"interval_s": "--interval", "bin_s": "--bin", "columns": "--column", "kind": "--kind"}
+
+
+@pytest.mark.parametrize("name", IMPORTERS)
+@pytest.mark.parametrize("option", GIVEN)
+def test_an_option_that_a_format_does_not_use_is_refused(tmp_path, name, option):
+    path = put(tmp_path, "1\n2\n")
+    options = ImportOptions(**{option: GIVEN[option]})
+    with pytest.raises(TraceError) as caught:
+        import_trace(path, name, options)
+        raise TraceError("it was read", path)
+    refused = f"the format {name} does not use {WORDS[option]}" in str(caught.value)
+    assert refused == (option not in IMPORTERS[name].options)
+    if refused:
+        users = caught.value.hint.partition("it is for ")[2].split(", ")
+        assert users == [other for other in IMPORTERS if option in IMPORTERS[other].options] != []
+
+
 @pytest.mark.parametrize("interval_s", [0.0, -1.0, float("nan"), float("inf")])
 def test_options_out_of_range_are_refused(interval_s):
     with pytest.raises(TraceError, match="interval_s"):
@@ -205,7 +241,8 @@ FUZZ = settings(max_examples=60, deadline=None, suppress_health_check=[HealthChe
 @given(content=st.binary(max_size=600) | damaged(), options=OPTIONS)
 def test_fuzzed_bytes_give_traces_or_a_trace_error(tmp_path_factory, name, content, options):
     folder = tmp_path_factory.mktemp("fuzz")
-    for trace in check(put(folder, content), name, options):
+    given = {used: getattr(options, used) for used in (IMPORTERS[name].options if name else ())}
+    for trace in check(put(folder, content), name, ImportOptions(**given)):
         assert trace.path in TracedPath
         if trace.n < 10_000:
             write_trace(trace, folder / "trace.csv")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,6 +118,53 @@ def test_directions_come_out_apart(tmp_path):
     assert back.delay_s.tolist() == [0.002, 0.003] and back.rate_bps.tolist() == [9e6, 8e6]
 
 
+def both_ways(forward_ms, back_ms) -> str:
+    rows = (
+        f"{row / 10},{there},{back}\n" for row, (there, back) in enumerate(zip(forward_ms, back_ms, strict=True))
+    )
+    return "t_s,forward_delay_ms,back_delay_ms\n" + "".join(rows)
+
+
+def test_delays_of_both_directions_by_clocks_out_of_step_are_set(tmp_path):
+    generator = np.random.default_rng(7)
+    waits_ms = generator.exponential(2.0, (2, 300))
+    forward, back = read_all(tmp_path, both_ways(10_488.0 + waits_ms[0], -10_472.0 + waits_ms[1]))
+    # Shortest ways of 8 ms each, clocks 10.48 s apart; of 300 waits the shortest is 2 / 300 ms on average.
+    assert (forward.path, back.path) == (TracedPath.FORWARD, TracedPath.BACK)
+    assert forward.clocks is back.clocks is ClockVerdict.CORRECTED
+    assert forward.delay_s == pytest.approx(0.008 + waits_ms[0] / 1e3, abs=5e-5)
+    assert back.delay_s == pytest.approx(0.008 + waits_ms[1] / 1e3, abs=5e-5)
+    assert "offset of 10480 ms" in forward.source and forward.source == back.source
+
+
+def test_few_delays_by_clocks_out_of_step_keep_their_variation(tmp_path):
+    forward, back = read_all(tmp_path, both_ways([500, 503, 501], [-480, -479, -482]))
+    assert forward.clocks is back.clocks is ClockVerdict.VARIATION_ONLY
+    assert forward.delay_s == pytest.approx([0.0, 0.003, 0.001]) and back.delay_s == pytest.approx(
+        [0.002, 0.003, 0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "hint"),
+    [
+        ("t_s,back_delay_ms\n0,5\n1,-10471\n", "a one-way delay below 0", "the clocks of the two hosts differ"),
+        ("t_s,forward_delay_ms,rtt_ms\n0,5,9\n1,-1,9\n", "a one-way delay below 0", "variation-only"),
+        (both_ways([5, -1], [6, -1]), "the delays of both directions are below 0", "leave the field"),
+    ],
+)
+def test_a_negative_delay_that_no_clocks_explain_is_refused(tmp_path, text, words, hint):
+    with pytest.raises(TraceError, match=words) as caught:
+        read_all(tmp_path, text)
+    assert caught.value.line == 3 and hint in caught.value.hint
+
+
+def test_times_that_go_back_are_refused_whatever_the_clocks(tmp_path):
+    with pytest.raises(TraceError, match="must not be before the row above") as caught:
+        read_all(tmp_path, "t_s,forward_delay_ms,back_delay_ms\n5,500,-400\n9,500,-400\n7,500,-400\n")
+    assert caught.value.line == 4
+
+
 def test_columns_are_what_one_says(tmp_path):
     trace = read(tmp_path, "when,answer\n5,7\n6,8\n", columns={"when": "t_s", "answer": "delay_ms"})
     assert trace.t_s.tolist() == [0.0, 1.0] and trace.delay_s.tolist() == [0.007, 0.008]
@@ -176,3 +224,17 @@ def test_seconds_come_out_as_they_are_written(tmp_path_factory, rows):
     trace = read(tmp_path_factory.mktemp("csv"), "\n".join(["t_s,delay_s", *lines]))
     assert trace.t_s.tolist() == [time - times[0] for time in times]
     assert [None if math.isnan(value) else value for value in trace.delay_s] == [delay for _, delay in rows]
+
+
+ODD = st.sampled_from(["", "0", "-1", "5", "1e300", "-1e300", "1e12", "1e-300", "1e400", "-1e400", "7.5"])
+
+
+@given(rows=st.lists(st.tuples(ODD, ODD, ODD), min_size=1, max_size=30))
+def test_whatever_two_clocks_say_gives_traces_or_a_trace_error(tmp_path_factory, rows):
+    text = "t_s,forward_delay_s,back_delay_s\n" + "".join(",".join(row) + "\n" for row in rows)
+    try:
+        traces = read_all(tmp_path_factory.mktemp("clocks"), text)
+    except TraceError as error:
+        assert error.line or "row" in error.message
+        return
+    assert [trace.n for trace in traces] == [len(rows)] * 2

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from netlab.errors import TraceError
 from netlab.traces.importers.catalogue import IMPORTERS
 from netlab.traces.importers.importer import ImportOptions
-from netlab.traces.importers.source import TraceSource
+from netlab.traces.trace_source import TraceSource
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 SAMPLE_OF = {

@@ -10,11 +10,16 @@ import numpy as np
 import pytest
 
 from netlab.errors import TraceError
+from netlab.traces.fit.pair_fit import fit_traces
+from netlab.traces.fit.schedule_fit import fit_schedule
 from netlab.traces.importers.catalogue import import_trace
 from netlab.traces.importers.iperf3_text import received_intervals
 from netlab.traces.importers.rate_interval import RateInterval, interval_trace
-from netlab.traces.importers.source import TraceSource
-from netlab.traces.trace import UNKNOWN, Trace, TracedPath
+from netlab.traces.loss_run import loss_runs
+from netlab.traces.trace import UNKNOWN, LossTimes, Trace, TracedPath
+from netlab.traces.trace_figures import trace_figures
+from netlab.traces.trace_file import read_trace, write_trace
+from netlab.traces.trace_source import TraceSource
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 
@@ -103,6 +108,30 @@ def test_udp_losses_are_counted_an_interval_and_spread_over_it(tmp_path: Path) -
     assert trace.t_s[:3] == pytest.approx([0.0, 0.1, 0.2])
     assert trace.t_s[11:] == pytest.approx([2.0, 2.25, 2.5, 2.75])
     assert trace.rate_bps[[0, 10, 14]].tolist() == [4e6, 0.0, 2e6]
+    # How many is known, not which: so there are no runs, and nothing that a fit could take for bursts.
+    assert trace.losses is LossTimes.SPREAD
+    assert trace_figures(trace).loss.runs is None and loss_runs(trace).size == 0
+
+
+def test_where_nothing_was_lost_nothing_is_spread(tmp_path: Path) -> None:
+    trace = load(tmp_path, run([total(0, 4.0, sender=False, packets=9, lost_packets=0)]))[TracedPath.BACK]
+    assert trace.losses is LossTimes.COUNTED and trace.loss_ratio == 0.0
+
+
+@pytest.mark.parametrize("lost_packets", [(30, 0, 0, 0, 0), (6, 6, 6, 6, 6)])
+def test_a_fit_takes_losses_that_nobody_saw_as_independent_and_says_so(
+    tmp_path: Path, lost_packets: tuple[int, ...]
+) -> None:
+    sums = [total(i, 4.0, sender=False, packets=100, lost_packets=n) for i, n in enumerate(lost_packets)]
+    trace = load(tmp_path, run(sums))[TracedPath.BACK]
+    write_trace(trace, tmp_path / "trace.csv")
+    fit = fit_traces([read_trace(tmp_path / "trace.csv")])
+    assert fit.pair.back.loss == pytest.approx(30 / 500)  # a ratio, and no chain
+    assert fit.losses[1] is not None and fit.losses[1].runs is None
+    assert any("not which" in text for text in fit.pair.provenance.assumptions)
+    assert not any("as chance has them" in text for text in fit.pair.provenance.assumptions)
+    schedule = fit_schedule([trace], step_s=1.0)
+    assert any("outages cannot be seen" in text for text in schedule.provenance.assumptions)
 
 
 def test_a_sender_takes_its_losses_from_what_the_other_side_said_at_the_end(tmp_path: Path) -> None:

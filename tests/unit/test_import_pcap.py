@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 from pathlib import Path
 
 import capture_files as files
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 from netlab.errors import TraceError
 from netlab.traces.importers.catalogue import import_trace
 from netlab.traces.importers.importer import ImportOptions
+from netlab.traces.importers.pcap import IMPORTER
 from netlab.traces.trace import UNKNOWN, ClockVerdict, Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 HERE, THERE = ("192.0.2.1", 40_000), ("192.0.2.2", 80)
 MS = 1_000_000
@@ -221,6 +224,103 @@ def test_the_far_side_of_a_connection_is_taken(tmp_path: Path) -> None:
     assert "192.0.2.1:40000 to 192.0.2.2:80" in trace.source
 
 
+class Conversation:
+    """A connection over a path of 5 ms as a capture beside its first end sees it.
+
+    Args:
+        hops_left: Of the far end's packets as they come.
+    """
+
+    def __init__(self, *, hops_left: int = 64) -> None:
+        self.packets: list[Packet] = []
+        self._hops_left = hops_left
+        self._sent, self._got = 1000, 1
+
+    def here(self, at_ms: float, *, size: int = 0, flags: int = 0, echo_ms: float) -> None:
+        """Send from the near end, or acknowledge what came."""
+        stamps = 500 + int(at_ms), 9_000 + int(echo_ms)
+        ack = 0 if flags == SYN else self._got
+        flags = flags if flags == SYN else files.ACK | flags
+        data = files.tcp(HERE, THERE, seq=self._sent, ack=ack, flags=flags, data=size, stamps=stamps)
+        self._sent += size + (flags == SYN)
+        self.packets.append((BEGAN_NS + int(at_ms * MS), ethernet(data)))
+
+    def there(self, at_ms: float, *, size: int = 0, flags: int = 0, echo_ms: float) -> None:
+        """Have something of the far end come."""
+        data = files.tcp(
+            THERE, HERE, seq=self._got - (flags == SYN), ack=self._sent, flags=files.ACK | flags, data=size,
+            stamps=(9_000 + int(at_ms), 500 + int(echo_ms)), hops_left=self._hops_left,
+        )  # fmt: skip
+        self._got += size
+        self.packets.append((BEGAN_NS + int(at_ms * MS), ethernet(data)))
+
+    def handshake(self) -> None:
+        self.here(0, flags=SYN, echo_ms=0)
+        self.there(5, flags=SYN, echo_ms=0)
+        self.here(5.02, echo_ms=5)
+
+    def ask(self, at_ms: float) -> None:
+        """Ask, have the answer after 5 ms, and acknowledge it 40 ms later."""
+        self.here(at_ms, size=100, echo_ms=at_ms - 900)
+        self.there(at_ms + 5, size=100, echo_ms=at_ms)
+        self.here(at_ms + 45, echo_ms=at_ms + 5)
+
+
+@pytest.mark.parametrize("hops_left", [64, 57])
+def test_acknowledgements_held_back_here_are_not_the_path(tmp_path: Path, hops_left: int) -> None:
+    """Of the near side one sample is honest, the handshake's; without that, hops alone tell which end is near."""
+    conversation = Conversation(hops_left=hops_left)
+    if hops_left == 64:
+        conversation.handshake()
+    for second in range(1, 31):
+        conversation.ask(1000 * second)
+    trace = imported(tmp_path, conversation.packets)
+    assert (trace.n, set(delays_ms(trace))) == (30 + (hops_left == 64), {5.0})
+    n = 31 if hops_left == 64 else 30
+    told = f"192.0.2.2:80 to 192.0.2.1:40000 and back left out as the near side: n = {n}, median 40 ms"
+    assert told in trace.source
+
+
+def test_hops_that_tell_nothing_are_no_sign(tmp_path: Path) -> None:
+    """A system that begins with 128 on the same wire: both ends have passed no router."""
+    conversation = Conversation(hops_left=128)
+    conversation.handshake()
+    conversation.ask(1000)
+    assert delays_ms(imported(tmp_path, conversation.packets)) == [5.0, 5.0]
+
+
+def test_one_late_answer_is_not_the_path(tmp_path: Path) -> None:
+    conversation = Conversation()
+    for n in range(200):
+        conversation.here(10 * n, size=100, echo_ms=0)
+        conversation.there(10 * n + 5, echo_ms=10 * n)
+    conversation.there(3000, size=10, echo_ms=1990)
+    conversation.here(3040, echo_ms=3000)
+    trace = imported(tmp_path, conversation.packets)
+    assert (trace.n, set(delays_ms(trace))) == (200, {5.0})
+    assert "left out as the near side: n = 1, median 40 ms" in trace.source
+
+
+def test_many_quick_answers_are_not_the_path(tmp_path: Path) -> None:
+    """A download of which next to nothing is known but how long its handshake took."""
+    conversation = Conversation()
+    conversation.handshake()
+    for n in range(200):
+        conversation.there(100 + 5 * n, size=100, echo_ms=5)
+        conversation.here(100.02 + 5 * n, echo_ms=100 + 5 * n)
+    trace = imported(tmp_path, conversation.packets)
+    assert delays_ms(trace) == [5.0]
+    assert "left out as the near side: n = 201, median 0.02 ms" in trace.source
+
+
+def test_a_near_side_alone_is_no_path(tmp_path: Path) -> None:
+    conversation = Conversation(hops_left=57)
+    for n in range(20):
+        conversation.there(5 * n, size=100, echo_ms=-5)
+        conversation.here(5.02 + 5 * n - 5, echo_ms=5 * n)
+    assert "no TCP timestamp that went out to the network" in str(refused(tmp_path, conversation.packets))
+
+
 def test_a_download_is_timed_by_its_acknowledgements(tmp_path: Path) -> None:
     """The first end only acknowledges; the other's data echo that 25 ms later. A pause is no delay."""
     packets: list[Packet] = []
@@ -279,7 +379,7 @@ def test_one_direction_alone_is_refused(tmp_path: Path) -> None:
     connection = Connection()
     connection.data(0, 0)
     error = refused(tmp_path, connection.packets)
-    assert "no TCP timestamp in it is echoed" in str(error)
+    assert "no TCP timestamp that went out to the network is echoed in it" in str(error)
     assert "both directions" in error.hint
 
 
@@ -330,6 +430,23 @@ def test_requests_captured_twice_are_one(tmp_path: Path) -> None:
     assert (trace.n, trace.loss_ratio) == (4, 0.25)
 
 
+def test_a_ping_captured_twice_throughout_has_no_duplicates(tmp_path: Path) -> None:
+    """As on ``any`` and on bridges: requests and replies; what came twice indeed still has two copies."""
+    packets = ping({2: [], 4: [25.0, 26.0]}, 8)
+    twice = [(time_ns + copy * 4000, data) for time_ns, data in packets for copy in (0, 1)]
+    trace = imported(tmp_path, twice)
+    assert np.array_equal(trace.copies, [1, 1, 0, 1, 2, 1, 1, 1])
+    assert np.array_equal(trace.lost, [0, 0, 1, 0, 0, 0, 0, 0])
+    assert np.allclose(trace.delay_s, [0.02, 0.02, np.nan, 0.02, 0.025, 0.02, 0.02, 0.02], equal_nan=True)
+
+
+def test_a_sighting_that_the_capture_missed_is_no_loss(tmp_path: Path) -> None:
+    packets = ping({}, 4)
+    twice = [(time_ns + copy * 4000, data) for time_ns, data in packets for copy in (0, 1)]
+    del twice[3]  # of the first reply
+    assert np.array_equal(imported(tmp_path, twice).copies, [1, 1, 1, 1])
+
+
 def test_the_pair_that_asks_most_is_taken_however_often_ping_was_started(tmp_path: Path) -> None:
     mine = [(time_ns + 2000 * MS * n, data) for n in (0, 1) for time_ns, data in ping({}, 6, ident=n)]
     trace = imported(tmp_path, mine + ping({}, 8, source="198.51.100.7"))
@@ -357,18 +474,58 @@ def test_of_two_kinds_that_with_most_samples_or_the_one_asked_for(tmp_path: Path
     assert "holds no TCP segment" in str(refused(tmp_path, ping({}, 3), kind="tcp"))
 
 
-def test_wifi_frames_are_rates(tmp_path: Path) -> None:
-    packets = [(BEGAN_NS + n * MS, radiotap(frame_80211(1, n, kind=0), rate=2)) for n in range(20)]  # beacons
-    rates = [108, 96, 72, 108]
-    for n, rate in enumerate(rates):
-        frame = frame_80211(2, n, retry=n == 2)
-        packets.append((BEGAN_NS + (50 + n) * MS, radiotap(frame, rate=rate, signal_dbm=-60 - n)))
-    trace = imported(tmp_path, packets, link_type=RADIOTAP)
+def on_air(
+    transmitter: int, receiver: int, rates: list[int], *, to_ap: bool, from_ap: bool, signal_dbm: int = -60
+) -> list[Packet]:
+    """Return data frames 1 ms apart, each in its rate (in 500 kbit/s) and a dB weaker; the third is a retry."""
+    frames = [
+        frame_80211(transmitter, n, retry=n == 2, receiver=receiver, to_ap=to_ap, from_ap=from_ap)
+        for n in range(len(rates))
+    ]
+    return [
+        (BEGAN_NS + (50 + n) * MS, radiotap(frame, rate=rate, signal_dbm=signal_dbm - n))
+        for n, (frame, rate) in enumerate(zip(frames, rates, strict=True))
+    ]
+
+
+BEACONS = [(BEGAN_NS + n * MS, radiotap(frame_80211(1, n, kind=0), rate=2)) for n in range(20)]
+
+
+@pytest.mark.parametrize(("from_ap", "path"), [(False, TracedPath.FORWARD), (True, TracedPath.BACK)])
+def test_wifi_frames_are_rates_of_their_way(tmp_path: Path, from_ap: bool, path: TracedPath) -> None:
+    frames = on_air(2, 3, [108, 96, 72, 108], to_ap=not from_ap, from_ap=from_ap)
+    trace = imported(tmp_path, BEACONS + frames, link_type=RADIOTAP)
     assert np.array_equal(trace.rate_bps, [54e6, 48e6, 36e6, 54e6])
     assert np.allclose(trace.t_s, [0.0, 0.001, 0.002, 0.003])
-    assert (trace.path, trace.has_delays, trace.has_losses) == (TracedPath.FORWARD, False, False)
-    assert "data frames of 02:00:00:00:00:02 on the air: 25.0% retries, signal -61.5 dBm" in trace.source
-    assert "1 other transmitter left out" in trace.source
+    assert (trace.path, trace.has_delays, trace.has_losses) == (path, False, False)
+    told = "data frames of 02:00:00:00:00:02 to 02:00:00:00:00:03 on the air: 25.0% retries, signal -61.5 dBm"
+    assert told in trace.source
+    assert "1 other link left out" in trace.source
+
+
+def test_wifi_both_ways_are_two_traces_of_one_clock(tmp_path: Path) -> None:
+    station, ap, other = 2, 3, 4
+    up = on_air(station, ap, [108, 96, 72], to_ap=True, from_ap=False)
+    down = [
+        (time_ns + MS // 2, data) for time_ns, data in on_air(ap, station, [12, 24], to_ap=False, from_ap=True)
+    ]
+    elsewhere = on_air(ap, other, [11] * 4, to_ap=False, from_ap=True)
+    path = tmp_path / "air.pcap"
+    path.write_bytes(pcap(sorted(BEACONS + up + down + elsewhere), link_type=RADIOTAP))
+    forward, back = import_trace(path)
+    assert (forward.path, back.path) == (TracedPath.FORWARD, TracedPath.BACK)
+    assert np.array_equal(forward.rate_bps, [54e6, 48e6, 36e6])
+    assert np.array_equal(back.rate_bps, [6e6, 12e6])
+    assert np.allclose(forward.t_s, [0.0, 0.001, 0.002])
+    assert np.allclose(back.t_s, [0.0005, 0.0015])
+    assert "02:00:00:00:00:03 to 02:00:00:00:00:02" in back.source
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_wifi_without_an_access_point_is_forward(tmp_path: Path, both: bool) -> None:
+    """Ad hoc, or between two access points."""
+    trace = imported(tmp_path, on_air(2, 3, [108], to_ap=both, from_ap=both), link_type=RADIOTAP)
+    assert trace.path == TracedPath.FORWARD
 
 
 def test_wifi_without_data_frames_takes_the_others(tmp_path: Path) -> None:
@@ -379,7 +536,7 @@ def test_wifi_without_data_frames_takes_the_others(tmp_path: Path) -> None:
 
 def test_wifi_without_radiotap_says_no_rate(tmp_path: Path) -> None:
     error = refused(tmp_path, [(BEGAN_NS, frame_80211(2, 1))], link_type=files.WIFI)
-    assert "none of the data frames of 02:00:00:00:00:02 says its rate" in str(error)
+    assert "none of the data frames of 02:00:00:00:00:02 and 02:00:00:00:00:fe says its rate" in str(error)
     assert "monitor mode" in error.hint
 
 
@@ -398,6 +555,33 @@ def test_pcapng_gzip_and_a_cut_end(tmp_path: Path) -> None:
     (trace,) = import_trace(path)
     assert (trace.n, "it ends within a packet; the 7 before it are kept" in trace.source) == (4, True)
     assert np.array_equal(trace.lost, [0, 0, 0, UNKNOWN])
+
+
+def test_a_capture_replaced_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    """The hash must be that of the bytes that the trace is of."""
+    path = tmp_path / "some.pcap.gz"
+    path.write_bytes(gzip.compress(pcap(ping({}, 4))))
+    source = TraceSource(path)
+    path.write_bytes(gzip.compress(pcap(ping({}, 40))))
+    with pytest.raises(TraceError, match="has changed while it was read"):
+        IMPORTER.read(source, ImportOptions())
+    plain = tmp_path / "some.pcap"
+    plain.write_bytes(pcap(ping({}, 4)))
+    source = TraceSource(plain)
+    plain.write_bytes(pcap(ping({}, 40)))
+    (trace,) = IMPORTER.read(source, ImportOptions())
+    assert (trace.n, trace.source_sha256) == (4, hashlib.sha256(pcap(ping({}, 4))).hexdigest())
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_no_more_is_read_than_of_any_other_file(tmp_path: Path, packed: bool) -> None:
+    content = pcap(ping({}, 40))
+    path = tmp_path / "long.pcap"
+    path.write_bytes(gzip.compress(content) if packed else content)
+    (trace,) = IMPORTER.read(TraceSource(path, max_bytes=len(content)), ImportOptions())
+    assert trace.n == 40
+    with pytest.raises(TraceError, match="the most that is read"):
+        IMPORTER.read(TraceSource(path, max_bytes=len(content) - 1), ImportOptions())
 
 
 def test_gzip_cut_anywhere_keeps_what_is_whole(tmp_path: Path) -> None:

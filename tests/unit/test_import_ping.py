@@ -16,7 +16,7 @@ from netlab.traces.importers.catalogue import import_trace
 from netlab.traces.importers.importer import ImportOptions
 from netlab.traces.importers.ping_answers import regular_answers
 from netlab.traces.importers.ping_log import EVENT
-from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+from netlab.traces.trace import UNKNOWN, ClockVerdict, Trace, TracedPath
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 LINUX = "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n"
@@ -47,8 +47,9 @@ def milliseconds(trace: Trace) -> list[float | None]:
 def test_iputils():
     (trace,) = import_trace(SAMPLES / "ping-iputils.txt")
     assert milliseconds(trace) == [9.12, 46.9, None, 311.0, 104.0, None, None, 8.71, None, None]
-    assert trace.lost.tolist() == [0, 0, 1, 0, 0, 1, 1, 0, 1, 1]
-    assert trace.copies.tolist() == [1, 1, 0, 2, 1, 0, 0, 1, 0, 0]
+    # The last two were sent within 311 ms of the end: they may have been on their way.
+    assert trace.lost.tolist() == [0, 0, 1, 0, 0, 1, 1, 0, UNKNOWN, UNKNOWN]
+    assert trace.copies.tolist() == [1, 1, 0, 2, 1, 0, 0, 1, UNKNOWN, UNKNOWN]
     assert (trace.path, trace.clocks) == (TracedPath.ROUND_TRIP, ClockVerdict.ONE_CLOCK)
     # "time 1809ms" for ten packets, the last of which was not answered.
     assert trace.t_s.tolist() == pytest.approx([0.201 * number for number in range(10)])
@@ -67,7 +68,7 @@ def test_iputils_with_stamps():
 def test_busybox_counts_from_zero():
     (trace,) = import_trace(SAMPLES / "ping-busybox.txt")
     assert milliseconds(trace) == [12.345, 0.871, None, 104.002, None]
-    assert trace.copies.tolist() == [1, 2, 0, 1, 0]
+    assert trace.copies.tolist() == [1, 2, 0, 1, UNKNOWN]
     assert trace.t_s.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert trace.source == "ping-busybox.txt, ping"
 
@@ -75,7 +76,7 @@ def test_busybox_counts_from_zero():
 def test_macos_an_answer_after_its_timeout_is_an_answer():
     (trace,) = import_trace(SAMPLES / "ping-macos.txt")
     assert milliseconds(trace) == [12.345, None, 20.125, 1010.5, 11.25, None, None]
-    assert trace.lost.tolist() == [0, 1, 0, 0, 0, 1, 1]
+    assert trace.lost.tolist() == [0, 1, 0, 0, 0, UNKNOWN, UNKNOWN]
 
 
 def test_ipv6_in_both_wordings(tmp_path):
@@ -117,8 +118,22 @@ def test_what_could_not_be_sent_at_the_end_is_lost(tmp_path):
 
 def test_nothing_answered_at_all(tmp_path):
     trace = read(tmp_path, LINUX + summary(4, 0, ", time 3000ms"))
-    assert trace.lost.tolist() == [1, 1, 1, 1] and trace.t_s.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert trace.lost.tolist() == [1, 1, 1, UNKNOWN] and trace.t_s.tolist() == [0.0, 1.0, 2.0, 3.0]
     assert read(tmp_path, LINUX + "ping: sendmsg: Network is unreachable\n" * 3).lost.tolist() == [1, 1, 1]
+
+
+def test_what_was_on_its_way_when_ping_was_broken_off_is_not_known(tmp_path):
+    # Every 0.2 s, answered after 0.3 s: at the end the last two are on their way, and one in the middle is lost.
+    answers = "".join(reply(number, "300") for number in range(1, 9) if number != 4)
+    trace = read(tmp_path, LINUX + answers + summary(10, 7, ", time 1800ms"))
+    assert trace.lost.tolist() == [0, 0, 0, 1, 0, 0, 0, 0, UNKNOWN, UNKNOWN]
+    assert trace.copies.tolist() == [1, 1, 1, 0, 1, 1, 1, 1, UNKNOWN, UNKNOWN]
+    assert trace.loss_ratio == pytest.approx(1 / 8)
+
+
+def test_each_of_several_pings_has_its_own_end(tmp_path):
+    one = LINUX + reply(1, "300") + summary(3, 1, ", time 2000ms")
+    assert read(tmp_path, one + one).lost.tolist() == [0, 1, UNKNOWN] * 2
 
 
 def test_the_counter_of_16_bits_begins_anew(tmp_path):
@@ -308,6 +323,12 @@ def test_whatever_order_and_copies_answers_have_each_packet_is_a_row(tmp_path_fa
         seen.setdefault(number, place + 1.0)
     text = LINUX + "".join(lines) + summary(n, len(seen), f", time {n}00ms")
     trace = read(tmp_path_factory.mktemp("ping"), text)
-    assert trace.copies.tolist() == copies
-    assert trace.lost.tolist() == [int(times == 0) for times in copies]
+    unknown = trace.lost == UNKNOWN
+    assert np.where(unknown, 0, trace.copies).tolist() == copies
+    assert trace.lost[~unknown].tolist() == [int(times == 0) for times in np.array(copies)[~unknown]]
+    # By hand: within the longest round trip of whatever came last, a packet sent or an answer.
+    longest_s, end_s = max(seen.values(), default=1000.0) / 1e3, trace.t_s[-1]
+    end_s = max([end_s, *(trace.t_s[number] + rtt_ms / 1e3 for number, rtt_ms in seen.items())])
+    late = [times == 0 and bool(at > end_s - longest_s) for times, at in zip(copies, trace.t_s, strict=True)]
+    assert unknown.tolist() == late
     assert milliseconds(trace) == [seen.get(number) for number in range(n)]

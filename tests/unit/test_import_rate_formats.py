@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from netlab.errors import TraceError
 from netlab.traces.importers.catalogue import import_trace, recognise
 from netlab.traces.importers.importer import ImportOptions
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.trace import TracedPath
+from netlab.traces.trace_source import TraceSource
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 

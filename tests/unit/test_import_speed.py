@@ -6,7 +6,7 @@ import numpy as np
 
 from netlab.bench import import_speed
 from netlab.traces.importers.catalogue import recognise
-from netlab.traces.importers.source import TraceSource
+from netlab.traces.trace_source import TraceSource
 
 
 def test_the_figure_is_measured(monkeypatch):

@@ -6,10 +6,11 @@ import gzip
 import hashlib
 import os
 
+import numpy as np
 import pytest
 
 from netlab.errors import TraceError
-from netlab.traces.importers.source import HEAD_BYTES, TraceSource
+from netlab.traces.trace_source import HEAD_BYTES, TraceSource
 
 TEXT = b"".join(b"%d\n" % number for number in range(40_000))
 
@@ -113,3 +114,16 @@ def test_what_cannot_be_opened_is_refused(tmp_path, name):
 
 def test_a_name_is_printable(tmp_path):
     assert source(tmp_path, b"1", "a\nb\udcff.txt").name == "a?b?.txt"
+
+
+def test_the_first_row_that_is_broken_is_refused_by_its_line(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"1\n-2\n-3\n")
+    source = TraceSource(path)
+    values = np.array([1.0, -2.0, -3.0])
+    source.refuse_first(values > 9.0, "must be small")
+    with pytest.raises(TraceError) as caught:
+        source.refuse_first(values < 0.0, "must not be negative", 5, "turn it", values)
+    assert (str(caught.value), caught.value.hint) == (f"{path}:6: -2: must not be negative", "turn it")
+    with pytest.raises(TraceError, match=r"file: trips\[1\]: must not be negative"):
+        source.refuse_first(values < 0.0, "must not be negative", element="trips")

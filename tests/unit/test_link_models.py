@@ -194,3 +194,44 @@ def test_columns_that_are_shared_refuse_to_be_written() -> None:
             column[0] = 1
     fates.original.leave_ns[:] = 0  # not shared: the backlog has its own
     assert models.backlog_packets(MS).tolist() == [1, 1]
+
+
+@settings(max_examples=80)
+@given(
+    st.data(),
+    st.lists(modelled_states, min_size=1, max_size=3),
+    st.booleans(),
+    st.lists(modelled_states, min_size=1, max_size=5),
+    dialects,
+)
+def test_a_change_of_all_links_is_one_of_each(
+    data: st.DataObject, firsts: list[QdiscState], alike: bool, states: list[QdiscState], dialect: Dialect
+) -> None:
+    """Bit for bit, whether they were alike before or not, with changes of one link in between."""
+    if alike:
+        firsts = [firsts[0].replace(seed=seed) for seed in range(1, 4)]
+    together, each = (LinkModels(firsts, dialect, unseeded_seed=5, unseeded_last=9) for _ in range(2))
+    now_ns = 0
+    for state in states:
+        change = QdiscChange.in_full(state if data.draw(st.booleans()) else state.replace(seed=None))
+        together.change_all(change)
+        for link in range(len(firsts)):
+            each.change(link, change)
+        if data.draw(st.integers(0, 3)) == 0:
+            link, other = data.draw(st.integers(0, len(firsts) - 1)), data.draw(modelled_states)
+            together.apply(link, other)
+            each.apply(link, other)
+        assert together.states == each.states
+        for _ in range(6):
+            now_ns += data.draw(st.integers(0, 5 * MS))
+            one, other_fates = together.enqueue(now_ns, 300), each.enqueue(now_ns, 300)
+            for link in range(len(firsts)):
+                assert one.fate_at(link) == other_fates.fate_at(link)
+
+
+def test_a_change_of_all_links_that_one_cannot_have_changes_none() -> None:
+    models = LinkModels(wifi(3, ordered=True))
+    before = models.states
+    with pytest.raises(ProfileError, match="latency_ns"):
+        models.change_all(QdiscChange(latency_ns=2**62))
+    assert models.states == before

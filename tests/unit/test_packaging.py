@@ -67,6 +67,7 @@ def test_help_loads_click_alone() -> None:
 
 def test_one_door_to_each_library() -> None:
     doors: dict[str, set[str]] = {"pyroute2": set(), "scapy": set(), "matplotlib": set(), "torch": set()}
+    doors["difflib"] = set()  # what is near a mistyped word is asked of one module
     for path in [*ROOT.glob("netlab/**/*.py"), *(p for room in ROOMS for p in ROOT.glob(f"{room}/**/*.py"))]:
         for line in path.read_text(encoding="utf-8").splitlines():
             words = line.split()
@@ -75,7 +76,8 @@ def test_one_door_to_each_library() -> None:
                 if library in doors:
                     doors[library].add(path.resolve().relative_to(ROOT).as_posix())
     assert doors["pyroute2"] == {"namespaces/rtnetlink.py"}
-    assert doors["scapy"] == {"traces/packet_capture.py"}
+    assert doors["scapy"] == {"traces/capture/packet_capture.py"}
+    assert doors["difflib"] == {"netlab/did_you_mean.py"}
     assert doors["matplotlib"] == {"netlab/trace_figure.py"}
     assert all(path.startswith("agents/") for path in doors["torch"])
 

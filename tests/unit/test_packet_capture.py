@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import math
 import struct
@@ -14,9 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlab.errors import SpecError, TraceError
-from netlab.traces.capture_filter import PRESETS, filter_program
-from netlab.traces.captured_packet import CapturedPacket
-from netlab.traces.importers.packet_headers import (
+from netlab.traces.capture.capture_filter import PRESETS, filter_program
+from netlab.traces.capture.capture_stream import CaptureStream
+from netlab.traces.capture.captured_packet import CapturedPacket
+from netlab.traces.capture.link_type import LinkType
+from netlab.traces.capture.packet_capture import capture_readers
+from netlab.traces.capture.packet_file import PacketFile, is_capture
+from netlab.traces.capture.packet_headers import (
     Echo,
     TcpSegment,
     address_text,
@@ -24,9 +29,8 @@ from netlab.traces.importers.packet_headers import (
     endpoint_text,
     headers_bytes,
 )
-from netlab.traces.importers.radiotap import WirelessFrame
-from netlab.traces.link_type import LinkType
-from netlab.traces.packet_capture import PacketFile, PacketWriter, is_capture
+from netlab.traces.capture.radiotap import WirelessFrame
+from netlab.traces.trace_source import MAX_FILE_BYTES
 
 HERE, THERE = ("192.0.2.1", 40_000), ("192.0.2.2", 80)
 HERE6, THERE6 = ("2001:db8::1", 40_000), ("2001:db8::2", 80)
@@ -39,7 +43,7 @@ WHOLE = [(time_ns, data, len(data)) for time_ns, data in PACKETS]
 
 
 def read(content: bytes) -> tuple[list[CapturedPacket], str]:
-    file = PacketFile(io.BytesIO(content), "some.pcap")
+    file = PacketFile(io.BytesIO(content), "some.pcap", MAX_FILE_BYTES)
     return list(file), file.damage
 
 
@@ -137,7 +141,7 @@ def test_what_is_no_capture_is_said_to_be_none(content: bytes) -> None:
 
 
 def test_without_scapy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    import netlab.traces.packet_capture as door
+    import netlab.traces.capture.packet_capture as door
 
     door._scapy_readers.cache_clear()
     monkeypatch.setitem(sys.modules, "scapy.utils", None)
@@ -148,15 +152,23 @@ def test_without_scapy_the_error_says_what_to_install(monkeypatch: pytest.Monkey
     assert read(pcap(PACKETS))[1] == ""
 
 
-def test_the_writer_is_read_back() -> None:
-    out = io.BytesIO()
-    writer = PacketWriter(out, LinkType.ETHERNET, 64)
-    for time_ns, data in PACKETS:
-        writer.write(CapturedPacket(time_ns, LinkType.ETHERNET, data[:30], len(data)))
-    writer.flush()
-    assert out.getvalue()[:4] == pcap([])[:4]
-    packets, damage = read(out.getvalue())
-    assert (plain(packets), damage) == ([(time_ns, data[:30], wire) for time_ns, data, wire in WHOLE], "")
+def test_scapys_own_methods_that_are_extended_are_there() -> None:
+    """A version without them would read captures, and never tell a whole one from a part."""
+    from scapy.arch import linux
+    from scapy.utils import RawPcapNgReader, RawPcapReader
+
+    assert callable(getattr(RawPcapReader, "_read_packet", None)), "capture_readers() extends it"
+    assert callable(getattr(RawPcapNgReader, "_read_block", None)), "capture_readers() extends it"
+    pcap_reader, pcapng_reader = capture_readers("some.pcap")
+    for kind, content in ((pcap_reader, pcap(PACKETS)), (pcapng_reader, pcapng(PACKETS))):
+        reader = kind(CaptureStream(io.BytesIO(content), "some.pcap", MAX_FILE_BYTES))
+        next(reader)
+        assert 0 < reader.boundary < reader.f.position, "its method is not called where a packet begins"
+    assert hasattr(reader, "interfaces")
+    parameters = inspect.signature(linux.L2ListenSocket).parameters
+    assert {"iface", "promisc", "type"} <= set(parameters)
+    assert callable(linux.L2ListenSocket.recv_raw)
+    assert callable(linux.attach_filter)
 
 
 @given(
@@ -192,7 +204,7 @@ def test_a_segment_is_read_in_every_link_layer(
     data = wrapped(packet)  # type: ignore[operator]
     found = decode_packet(CapturedPacket(77, link_type, data, len(data)))
     assert isinstance(found, TcpSegment)
-    assert found[3:] == (2**32 - 1, 5, ACK_PSH, 100, 2**32 - 2, 9)
+    assert found[3:] == (2**32 - 1, 5, ACK_PSH, 100, 2**32 - 2, 9, 64)
     shown = "[2001:db8::1]:40000" if ":" in here[0] else "192.0.2.1:40000"
     assert (found.time_ns, endpoint_text(found.source)) == (77, shown)
     assert headers_bytes(CapturedPacket(77, link_type, data, len(data))) == len(data) - 100
@@ -251,6 +263,66 @@ def test_fragments_and_other_protocols_are_nothing() -> None:
     assert headers_bytes(CapturedPacket(0, files.ETHERNET, udp, len(udp))) == 14 + 20 + 8
 
 
+SECRET = b"what was said" * 8
+
+
+def fragment(source: tuple[str, int], destination: tuple[str, int], payload: bytes, *, first: bool) -> bytes:
+    """Return a part of a TCP segment, as one end sends it to the other."""
+    offset = 0 if first else 22
+    if ":" in source[0]:
+        part = struct.pack("!BBHI", 6, 0, offset << 3 | first, 1)
+        return files.ip(44, source[0], destination[0], part + payload)
+    packet = bytearray(files.ip(6, source[0], destination[0], payload))
+    packet[6:8] = struct.pack("!H", offset | 0x2000 * first)
+    return bytes(packet)
+
+
+def arp(*, tags: tuple[int, ...] = ()) -> bytes:
+    return ethernet(bytes(1), tags=tags)[:-3] + b"\x08\x06" + SECRET
+
+
+SEGMENT, SEGMENT6 = tcp(HERE, THERE, seq=1, stamps=(1, 2)), tcp(HERE6, THERE6, seq=1, stamps=(1, 2))
+QUOTE = bytes(range(1, 9)) + SEGMENT + SECRET
+HEADERS = [
+    ("TCP", files.ETHERNET, ethernet(SEGMENT + SECRET), 14 + 20 + 32),
+    ("a first fragment", files.ETHERNET, ethernet(fragment(HERE, THERE, SEGMENT[20:] + SECRET, first=True)), 66),
+    ("a fragment", files.ETHERNET, ethernet(fragment(HERE, THERE, SECRET, first=False)), 14 + 20),
+    ("a first IPv6 fragment", files.RAW, fragment(HERE6, THERE6, SEGMENT6[40:] + SECRET, first=True), 40 + 8 + 32),
+    ("an IPv6 fragment", files.RAW, fragment(HERE6, THERE6, SECRET, first=False), 40 + 8),
+    ("UDP", files.RAW, files.ip(17, "192.0.2.1", "192.0.2.2", bytes(8) + SECRET), 28),
+    ("an ICMP error", files.RAW, files.ip(1, "192.0.2.1", "192.0.2.2", b"\x03" + QUOTE[1:]), 28),
+    ("an ICMPv6 error", files.RAW, files.ip(58, HERE6[0], THERE6[0], b"\x01" + QUOTE[1:]), 48),
+    ("an echo request", files.RAW, files.ip(1, "192.0.2.1", "192.0.2.2", b"\x08" + bytes(7) + SECRET), 28),
+    ("an unknown protocol", files.RAW, files.ip(99, "192.0.2.1", "192.0.2.2", SECRET), 20),
+    ("an unknown protocol of IPv6", files.RAW, files.ip(99, HERE6[0], THERE6[0], SECRET), 40),
+    ("ARP", files.ETHERNET, arp(), 14),
+    ("ARP in a VLAN", files.ETHERNET, arp(tags=(5,)), 18),
+    ("no IP at all", files.RAW, b"\x00" + SECRET, 0),
+    ("an IP of no version", files.ETHERNET, ethernet(b"\x50" + SECRET), 14),
+    ("a broken IPv4 header", files.ETHERNET, ethernet(b"\x41" + SECRET), 14),
+    ("an unknown link layer", 250, SECRET, 0),
+    ("Linux's, and no IP", files.SLL, files.sll(SECRET)[:14] + b"\x08\x06" + SECRET, 16),
+    ("Linux's second, and no IP", files.SLL2, b"\x08\x06" + files.sll2(SECRET)[2:20] + SECRET, 20),
+    ("Wi-Fi", files.WIFI, frame_80211(2, 1, payload=0) + SECRET, 24),
+    ("Wi-Fi of no version", files.WIFI, b"\x0b" + SECRET, 0),
+    ("broken radiotap", files.RADIOTAP, b"\x01" + SECRET, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("link_type", "data", "kept"), [row[1:] for row in HEADERS], ids=[row[0] for row in HEADERS]
+)
+def test_of_what_was_said_nothing_is_kept(link_type: int, data: bytes, kept: int) -> None:
+    assert headers_bytes(CapturedPacket(0, link_type, data, len(data))) == kept
+    assert not {SECRET[i : i + 4] for i in range(13)} & {data[i : i + 4] for i in range(kept - 3)}
+
+
+def test_a_tcp_header_that_claims_more_than_its_packet_ends_with_it() -> None:
+    data = bytearray(ethernet(tcp(HERE, THERE, seq=1)) + SECRET)  # behind the packet, as a trailer
+    data[14 + 20 + 12] = 0xF0
+    assert headers_bytes(CapturedPacket(0, files.ETHERNET, bytes(data), len(data))) == 14 + 20 + 20
+
+
 def test_ipv6_extension_headers_are_passed() -> None:
     segment = tcp(HERE6, THERE6, seq=1, stamps=(1, 2))[40:]
     for kinds in ((0,), (0, 60), (44,)):
@@ -274,11 +346,10 @@ def test_a_packet_cut_anywhere_is_read_or_is_nothing(packet: bytes) -> None:
 
 def test_radiotap_legacy_rate() -> None:
     frame = frame_80211(9, 77, retry=True)
-    data = radiotap(frame, mac_time_us=2**40, rate=108, signal_dbm=-61)
+    data = radiotap(frame, rate=108, signal_dbm=-61)
     found = decode_packet(CapturedPacket(5, files.RADIOTAP, data, len(data)))
-    assert found == WirelessFrame(
-        5, 2**40, -61, 54e6, 2412, True, 2, b"\x02rcver", b"\x02\x00\x00\x00\x00\x09", 77 << 4
-    )
+    ends = b"\x02\x00\x00\x00\x00\xfe", b"\x02\x00\x00\x00\x00\x09"
+    assert found == WirelessFrame(5, -61, 54e6, True, 2, *ends, from_ap=False)
     assert headers_bytes(CapturedPacket(5, files.RADIOTAP, data, len(data))) == len(data) - 40
 
 
@@ -310,6 +381,13 @@ def test_radiotap_ht_rate(mcs: bytes, rate_bps: float) -> None:
         (21, struct.pack("<HBBB3xBBH", 0x44, 0, 0, 0x01, 0, 0, 0), 6.5e6),
         (23, struct.pack("<6H", 0x4020, 2, 11 << 8, 0, 2, 2), 1201e6),  # HE, 80 MHz, 0.8 us, MCS 11, 2 streams
         (23, struct.pack("<6H", 0x4020, 2, 0, 0, 0x20, 1), 7.3e6),
+        (
+            23,
+            struct.pack("<6H", 0x4060, 2, 0x1000 | 4 << 8, 0, 0, 1),
+            25.8e6,
+        ),  # of MCS 4's 51.6, by two subcarriers
+        (23, struct.pack("<6H", 0x4020, 2, 0x1000 | 4 << 8, 0, 0, 1), 51.6e6),  # whether so is not known
+        (23, struct.pack("<6H", 0x4220, 2, 0x8000 | 4 << 8, 0, 0, 2), 51.6e6),  # one stream by two antennas
     ],
 )
 def test_radiotap_vht_and_he_rates(bit: int, field: bytes, rate_bps: float) -> None:

@@ -52,8 +52,22 @@ def test_a_duration_is_a_count() -> None:
     for duration_s in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(SpecError, match="duration_s"):
             ProbePlan.lasting(duration_s)
-    with pytest.raises(SpecError, match="count"):
-        ProbePlan.lasting(1e9)
+    for duration_s in (1e9, 1e308):
+        with pytest.raises(SpecError, match="at most 1,000,000 probes") as caught:
+            ProbePlan.lasting(duration_s)
+        assert caught.value.key == "duration_s"
+    assert ProbePlan.lasting(MAX_COUNT / 100.0).count == MAX_COUNT
+
+
+def test_a_bound_is_said_with_all_its_digits_and_a_hint_that_helps() -> None:
+    with pytest.raises(SpecError, match=r"must be 1 \.\. 1,000,000\n") as few:
+        ProbePlan(count=0)
+    with pytest.raises(SpecError, match=r"must be 1 \.\. 1,000,000\n") as many:
+        ProbePlan(count=MAX_COUNT + 1)
+    assert "several runs" in many.value.hint
+    assert "several runs" not in few.value.hint
+    with pytest.raises(SpecError, match=r"must be 0\.1 \.\. 10,000\n"):
+        ProbePlan(rate_hz=1e6)
 
 
 def test_sizes() -> None:

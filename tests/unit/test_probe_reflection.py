@@ -10,15 +10,17 @@ from wire_messages import make_hello
 from netlab.errors import RemoteProtocolError
 from netlab.messages import PROTOCOL_VERSION, Goodbye, Hello, Welcome
 from netlab.probe import probe_frame as frames
+from netlab.probe.departure import Departure
 from netlab.probe.greeting import build_hello
-from netlab.probe.probe_frame import LEAST_BYTES, Probe
-from netlab.probe.probe_plan import ProbePlan
+from netlab.probe.probe_frame import LEAST_BYTES, LogPage, Probe, ProbeReply
+from netlab.probe.probe_plan import MAX_WAIT_S, ProbePlan
 from netlab.probe.reflection import Answer, Bounds, Reflection
 from netlab.wire import key_agreement
 from netlab.wire.codec import decode
+from netlab.wire.copy_opener import MAX_COPIES, CopyOpener
 from netlab.wire.handshake import Initiator
 from netlab.wire.key import Key
-from netlab.wire.seal import MAX_COPIES, CopyOpener, Sealer
+from netlab.wire.seal import Sealer
 from netlab.wire.statistics import Statistics
 
 KEY = Key(bytes(range(32)))
@@ -57,8 +59,14 @@ class Prober:
         assert len(built) <= len(packet)
         return built
 
+    def page(self) -> LogPage:
+        answer = self.bytes_of(self.sealer.seal(frames.build_log_ask(0)))
+        page = frames.read_log_page(self.opener.open(answer).message)
+        assert page is not None
+        return page
+
     def probe(self, number: int, size_bytes: int = 200, *, echo: bool = True) -> bytes:
-        return self.sealer.seal(frames.build_probe(Probe(echo, number, STAMP_NS - 5), size_bytes))
+        return self.sealer.seal(frames.build_probe(Probe(echo, number), size_bytes))
 
 
 @pytest.fixture
@@ -74,7 +82,7 @@ def test_a_probe_is_answered_with_one_of_its_size(reflection: Reflection, size_b
     assert len(answer) == size_bytes
     reply = frames.read_reply(prober.opener.open(answer).message)
     assert reply is not None
-    assert reply == (0, 3, STAMP_NS - 5, STAMP_NS, STAMP_NS + 7, 0, 1, 0)
+    assert reply == ProbeReply(number=3, receive_ns=STAMP_NS, reply_ns=STAMP_NS + 7, seen=0, reply_number=0)
 
 
 def test_a_reply_tells_which_of_the_64_before_had_arrived(reflection: Reflection) -> None:
@@ -93,12 +101,12 @@ def test_a_reply_tells_which_of_the_64_before_had_arrived(reflection: Reflection
 def test_copies_are_answered_and_counted_up_to_a_bound(reflection: Reflection) -> None:
     prober = Prober(reflection)
     probe = prober.probe(0)
-    copies = []
+    numbers = []
     for _ in range(MAX_COPIES):
         reply = frames.read_reply(prober.opener.open(prober.bytes_of(probe)).message)
         assert reply is not None
-        copies.append(reply.copy)
-    assert copies == list(range(MAX_COPIES))
+        numbers.append(reply.reply_number)
+    assert numbers == list(range(MAX_COPIES))
     for _ in range(100):
         assert prober.give(probe) is None
     assert reflection.counters.rejected == {"replay": 100}
@@ -158,11 +166,80 @@ def test_a_frame_of_no_session_and_a_forged_one_get_nothing(reflection: Reflecti
     assert reflection.counters.probes == 0
 
 
-def test_a_frame_shown_from_elsewhere_is_answered_nowhere(reflection: Reflection) -> None:
+def test_a_frame_shown_from_elsewhere_is_answered_nowhere_and_uses_up_no_copy(reflection: Reflection) -> None:
     prober = Prober(reflection)
-    assert prober.give(prober.probe(0), ELSEWHERE) is None
-    assert reflection.counters.elsewhere == 1
-    assert prober.give(prober.probe(1)) is not None
+    probe = prober.probe(0)
+    for _ in range(2 * MAX_COPIES):
+        assert prober.give(probe, ELSEWHERE) is None
+    assert reflection.counters.elsewhere == 2 * MAX_COPIES
+    assert prober.give(probe) is not None
+    assert (reflection.counters.copies, reflection.counters.rejected) == (0, {})
+
+
+def test_what_is_no_probe_is_acted_on_once(reflection: Reflection) -> None:
+    prober = Prober(reflection)
+    prober.bytes_of(prober.probe(0))
+    ask = prober.sealer.seal(frames.build_log_ask(0))
+    assert prober.give(ask) is not None
+    for _ in range(19):
+        assert prober.give(ask) is None
+    assert (reflection.counters.pages, reflection.counters.repeated) == (1, MAX_COPIES - 1)
+    assert prober.page().n_rows == 1, "asked again in a frame of its own"
+
+
+def test_a_reply_that_was_not_sent_is_counted_and_in_the_log(reflection: Reflection) -> None:
+    prober = Prober(reflection)
+    for number, departure in enumerate((Departure.LEFT, Departure.NO_ROOM, Departure.NO_WAY)):
+        answer = prober.give(prober.probe(number))
+        assert answer is not None
+        answer.note_sent(STAMP_NS + 7)
+        if departure is not Departure.LEFT:
+            reflection.note_unsent(answer, departure)
+    assert prober.page().rows["turnaround_ns"].tolist() == [7, frames.UNSENT_NS, 7]
+    assert reflection.counters.unsent == 2
+
+
+def test_a_turnaround_that_cannot_be_told_is_said_to_be_none(reflection: Reflection) -> None:
+    prober = Prober(reflection)
+    times_ns = (0, 7, frames.TOO_LONG_NS - 1, frames.TOO_LONG_NS, 2**33, -1)
+    for number, turnaround_ns in enumerate(times_ns):
+        answer = prober.give(prober.probe(number))
+        assert answer is not None
+        answer.note_sent(STAMP_NS + turnaround_ns)
+    told = prober.page().rows["turnaround_ns"].tolist()
+    assert told == [0, 7, frames.TOO_LONG_NS - 1, *[frames.TOO_LONG_NS] * 3]
+
+
+def test_a_clock_that_is_set_is_told_to_the_sessions_that_it_was_set_under(reflection: Reflection) -> None:
+    reflection.note_clock(1)
+    before = Prober(reflection)
+    assert not before.page().clock_set
+    reflection.note_clock(2)
+    assert before.page().clock_set
+    assert not Prober(reflection).page().clock_set
+    assert reflection.counters.clock_steps == 2
+
+
+def test_stamps_that_are_not_the_kernels_are_told(reflection: Reflection) -> None:
+    prober, other = Prober(reflection), Prober(reflection)
+    reflection.take(prober.probe(0), HOME, STAMP_NS, 0.0, is_stamped=False)
+    assert prober.page().unstamped
+    assert not other.page().unstamped
+    assert reflection.counters.unstamped == 1
+
+
+def test_a_silent_session_makes_room_where_all_are_taken_and_no_sooner_than_its_rate_allows() -> None:
+    reflection = Reflection(KEY, 0.0, Bounds(sessions=2))
+    slow = Prober(reflection, build_hello(ProbePlan(rate_hz=0.1), 1))  # 20 of its probes are 200 s
+    fast = Prober(reflection)
+    fast.now_s = MAX_WAIT_S
+    assert fast.give(fast.probe(0)) is not None, "the longest wait before a log is asked for"
+    assert isinstance(Prober(reflection, now_s=MAX_WAIT_S + 74.0).greeting, Goodbye)
+    assert isinstance(Prober(reflection, now_s=MAX_WAIT_S + 76.0).greeting, Welcome)
+    assert reflection.counters.displaced == 1
+    assert fast.give(fast.probe(1)) is None
+    slow.now_s = 199.0
+    assert slow.give(slow.probe(0)) is not None
 
 
 def test_a_recorded_handshake_opens_nothing_and_answers_the_same(reflection: Reflection) -> None:
@@ -254,7 +331,7 @@ def test_an_environment_is_told_that_this_is_no_agent(reflection: Reflection) ->
     assert reflection.n_sessions == 0
 
 
-@pytest.mark.parametrize("nonsense", [b"", b"\\x01", bytes(60), b"\\x07" + bytes(100), b"\\x04" + bytes(100)])
+@pytest.mark.parametrize("nonsense", [b"", b"\x01", bytes(60), b"\x07" + bytes(100), b"\x04" + bytes(100)])
 def test_nonsense_of_one_who_has_the_key_is_counted(reflection: Reflection, nonsense: bytes) -> None:
     prober = Prober(reflection)
     assert prober.give(prober.sealer.seal(nonsense)) is None

@@ -21,7 +21,7 @@ from netlab.traces.loss import FourState, GilbertElliott
 from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import parse_preset
 from netlab.traces.profile import LinkProfile
-from netlab.traces.schedule import Schedule
+from netlab.traces.schedule import Schedule, Step
 from netlab.traces.seed import link_seed
 from netlab.traces.slot import Slot
 from netlab.traces.toml_profile import format_profile, parse_profile, read_profile, write_profile
@@ -114,6 +114,18 @@ def test_a_file_reads_back(tmp_path):
     write_profile(ProfilePair("other", LinkProfile(), LinkProfile()), path)
     assert read_profile(path).name == "other"
     assert [file.name for file in tmp_path.iterdir()] == ["x.toml"]
+
+
+def test_a_long_schedule_is_written_without_asking_for_the_fields_of_each_step(monkeypatch):
+    """That question resolves every annotation: of 36,000 steps it took six of seven seconds."""
+    asked = []
+    fields = msgspec.structs.fields
+    monkeypatch.setattr(msgspec.structs, "fields", lambda kind: asked.append(kind) or fields(kind))
+    steps = tuple(Step(index / 10.0, LinkProfile(delay_s=0.01 + index * 1e-6)) for index in range(500))
+    schedule = Schedule(steps, 50.0)
+    pair = ProfilePair("long", schedule, schedule)
+    assert parse_profile(format_profile(pair)) == pair
+    assert len(asked) <= 1
 
 
 def test_a_file_is_written_as_people_would():

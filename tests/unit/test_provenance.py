@@ -37,6 +37,7 @@ provenances = st.builds(
     origins=st.lists(origins, max_size=3).map(tuple),
     assumptions=st.lists(lines, max_size=3).map(tuple),
     seed=st.one_of(st.none(), st.integers(0, 2**64 - 1)),
+    packet_rate_hz=st.one_of(st.none(), st.floats(1e-3, 1e6)),
     netlab=lines,
 )
 
@@ -108,6 +109,11 @@ HEAD = "[provenance]\nmethod = 'm'\nnetlab = '1'\n"
         (HEAD + "methods = 'm'", "provenance.methods: unknown key; did you mean 'method'?"),
         (HEAD + "seed = -1", "provenance.seed = -1"),
         (HEAD + "seed = 1.5", "provenance.seed: 1.5 is not a whole number"),
+        (HEAD + "packet_rate_hz = 0", "provenance.packet_rate_hz = 0.0: must be within 0.001 .. 1e+06"),
+        (HEAD + "packet_rate_hz = '50 Hz'", "provenance.packet_rate_hz: '50 Hz' is not a number"),
+        (HEAD + "packet_rate_hz = true", "provenance.packet_rate_hz: True is not a number"),
+        (HEAD + "packet_rate_hz = inf", "provenance.packet_rate_hz: inf is not a number"),
+        (HEAD + "packet_rate = 50", "provenance.packet_rate: unknown key; did you mean 'packet_rate_hz'?"),
         (HEAD + "assumptions = 'none'", "provenance.assumptions: 'none' is not a list of text"),
         (HEAD + 'assumptions = ["a\\nb"]', "provenance.assumptions[1] = 'a\\nb': must be one line"),
         (HEAD + "origin = 'ping.txt'", "provenance.origin: is not a list"),

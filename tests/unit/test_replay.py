@@ -74,6 +74,81 @@ def test_from_an_offset_looped_a_pass_is_the_whole_trace(two: list[str]) -> None
     assert isinstance(pair.forward, Schedule) and pair.forward.duration_s == pytest.approx(0.8)
 
 
+@pytest.fixture
+def uneven(tmp_path: Path) -> list[str]:
+    """Forward lasts 5 s, back 2 s."""
+    forward = [10.0 + n for n in range(50)]
+    return [
+        str(_write(tmp_path / "there.csv", forward)),
+        str(_write(tmp_path / "home.csv", [5.0] * 10 + [7.0] * 10, TracedPath.BACK)),
+    ]
+
+
+@pytest.mark.parametrize("offset_s", [2.0, 3.0])
+def test_an_offset_past_the_shorter_trace_is_refused_by_its_name(uneven: list[str], offset_s: float) -> None:
+    with pytest.raises(ProfileError, match=r"home\.csv lasts 2 s") as caught:
+        replay_pair(Replay(files=tuple(uneven), offset_s=offset_s, loop=False))
+    assert "there.csv" not in str(caught.value)
+    assert "loop" in caught.value.hint
+
+
+def test_looped_the_shorter_trace_holds_its_last_level_until_the_pass_is_over(uneven: list[str]) -> None:
+    pair = replay_pair(Replay(files=tuple(uneven), offset_s=3.0))
+    # From 3 s on: its last level until the pass of 5 s ends, then its own 2 s, then the last level again.
+    back_ms = _played_ms(pair.back)
+    assert {ms for t_s, ms in back_ms if t_s < 1.95} == {7.0}
+    assert {ms for t_s, ms in back_ms if 1.95 < t_s < 2.95} == {5.0}
+    assert {ms for t_s, ms in back_ms if 2.95 < t_s} == {7.0}
+    assert pair.provenance is not None
+    assert any("home.csv lasts 2 s" in words and "5 s" in words for words in pair.provenance.assumptions)
+    assert not any("no delay of the direction" in words for words in pair.provenance.assumptions)
+
+
+def test_an_offset_into_a_silence_begins_with_what_was_in_force(tmp_path: Path) -> None:
+    t_s = np.array([0.0, 0.1, 0.2, 2.0, 2.1, 2.2])
+    delay_s = np.array([0.01, 0.01, 0.02, 0.05, 0.05, 0.05])
+    for name, which in (("forward", TracedPath.FORWARD), ("back", TracedPath.BACK)):
+        write_trace(Trace.of(t_s, path=which, clocks=ClockVerdict.ONE_CLOCK, delay_s=delay_s), tmp_path / name)
+    files = (str(tmp_path / "forward"), str(tmp_path / "back"))
+    for loop in (False, True):
+        pair = replay_pair(Replay(files=files, offset_s=1.0, loop=loop))
+        assert _played_ms(pair.forward)[:2] == [(0.0, 20.0), (1.0, 50.0)]
+
+
+def test_a_last_step_that_is_dead_and_stays_is_told(tmp_path: Path) -> None:
+    delays_ms = [10.0] * 20 + [float("nan")] * 10
+    files = (
+        str(_write(tmp_path / "forward.csv", delays_ms)),
+        str(_write(tmp_path / "back.csv", [5.0] * 30, TracedPath.BACK)),
+    )
+    words = replay_pair(Replay(files=files, loop=False)).warnings()
+    assert [text for text in words if "for ever" in text] == [
+        "forward: step 2: everything is lost in the last step, which stays: after 2 s the link is dead for ever "
+        "(let it loop, or end on a step that delivers)"
+    ]
+    assert not any("for ever" in text for text in replay_pair(Replay(files=files)).warnings())
+
+
+def test_the_provenance_says_how_it_is_played(two: list[str]) -> None:
+    def method(**options: object) -> str:
+        pair = replay_pair(Replay(files=tuple(two), **options))  # type: ignore[arg-type]
+        assert pair.provenance is not None
+        return pair.provenance.method
+
+    assert method(offset_s=0.3, time_scale=2.0).startswith("replay from 300ms on, looped, 2 times as fast: schedule")
+    assert method(loop=False).startswith("replay from the beginning on, once: schedule")
+
+
+def test_a_step_is_written_as_a_person_would(tmp_path: Path) -> None:
+    t_s = np.arange(40) * 0.05 + 17.0
+    trace = Trace.of(
+        t_s - t_s[0], path=TracedPath.ROUND_TRIP, clocks=ClockVerdict.ONE_CLOCK, delay_s=np.full(40, 0.02)
+    )
+    write_trace(trace, tmp_path / "rtt.csv")
+    pair = replay_pair(Replay(files=(str(tmp_path / "rtt.csv"),)))
+    assert pair.provenance is not None and "in steps of 50ms" in pair.provenance.method
+
+
 def test_twice_as_fast_has_the_same_delays(two: list[str]) -> None:
     pair = replay_pair(Replay(files=tuple(two), time_scale=2.0))
     assert _played_ms(pair.forward) == [(round(0.05 * n, 6), ms) for n, ms in enumerate(DELAYS_MS)]
@@ -114,7 +189,7 @@ def test_the_text_says_the_same_as_the_struct(two: list[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("offset=1min", "offset = 60 s: the trace lasts 0.8 s"),
+        ("offset=1min", "forward.csv lasts 0.8 s"),
         ("offset=3", "offset: '3' has no unit"),
         ("offset=-1s", "is negative"),
         ("time_scale=0", "time_scale = 0.0: must be within"),
@@ -183,7 +258,7 @@ def test_a_labs_link_plays_a_round_trip_once(tmp_path: Path) -> None:
         ("trace = []", "link[0].trace", "[]"),
         ("trace = 3", "link[0].trace", "3"),
         ('trace = "none.csv"', "link[0].trace", "none.csv"),
-        ('trace = "rtt.csv"\ntrace_offset = "1h"', "link[0].trace", "offset = 3600 s: the trace lasts 0.8 s"),
+        ('trace = "rtt.csv"\ntrace_offset = "1h"', "link[0].trace", "rtt.csv lasts 0.8 s"),
         ('trace = "rtt.csv"\ntrace_offset = "soon"', "link[0].trace", "offset: 'soon'"),
         ('trace = "rtt.csv"\ntrace_step = 3', "link[0].trace_step", "3"),
         ('trace = "rtt.csv"\ntrace_time_scale = -1.0', "link[0].trace", "time_scale = -1.0"),

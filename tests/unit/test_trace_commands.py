@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import json
 from pathlib import Path
 
@@ -9,8 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from netlab.cli.main import main
+from netlab.traces import trace_file
 from netlab.traces.importers.catalogue import IMPORTERS
-from netlab.traces.trace import TracedPath
+from netlab.traces.trace import Trace, TracedPath
 from netlab.traces.trace_file import read_trace
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -34,7 +37,7 @@ def test_a_trace_file_is_written_and_described(tmp_path):
     assert (status, stderr) == (0, "")
     assert stdout == (
         f"{tmp_path}/wifi.csv: round-trip, 10 rows, 2.01 s, delay mean 95.95 ms, median 46.9 ms, "
-        "50.00% lost, clocks one-clock\n"
+        "37.50% lost, clocks one-clock\n"
     )
     trace = read_trace(tmp_path / "wifi.csv")
     assert trace.n == 10 and trace.source.startswith("ping-iputils.txt, ping")
@@ -82,6 +85,10 @@ def test_options_reach_the_importer(tmp_path):
         ((PING, "--column", "rtt"), "names no column and its meaning"),
         ((PING, "--column", "a=t_s", "--column", "a=rtt_ms"), "given two meanings"),
         ((PING, "--interval", "0"), "interval_s"),
+        ((PING, "--bin", "1s"), "the format ping does not use --bin"),
+        ((SAMPLES / "irtt.json", "--interval", "1s"), "the format irtt does not use --interval"),
+        ((PING, "--kind", "tcp"), "leave it out: it is for pcap"),
+        ((PING, "--kind", "udp"), "is not one of"),
         ((PING, "--interval", "3"), "has no unit"),
         ((PING, "--column", "rtt=delay_ms"), "has no column 'rtt'"),
         ((PING, "-o", "no/such/folder/out.csv"), "--output"),
@@ -95,6 +102,30 @@ def test_bad_input_is_one_message_and_status_2(tmp_path, monkeypatch, words, sai
     assert (status, stdout) == (2, "")
     assert said in stderr and "Traceback" not in stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["out.csv.gz", "out.gz"])
+def test_a_name_that_ends_in_gz_is_compressed(tmp_path, name):
+    status, stdout, _ = run("import", table(tmp_path), "-o", tmp_path / name)
+    assert status == 0
+    files = [tmp_path / name, tmp_path / "out.forward.csv.gz", tmp_path / "out.back.csv.gz"]
+    files[0] = tmp_path / "out.csv.gz" if name == "out.gz" else files[0]
+    assert [line.split(":")[0] for line in stdout.splitlines()] == list(map(str, files))
+    assert all(gzip.decompress(file.read_bytes()).startswith(b"# netlab-trace: 1\n") for file in files)
+    assert [read_trace(file).path for file in files] == list(TracedPath)
+
+
+def test_where_the_second_file_cannot_be_written_there_is_no_first(tmp_path, monkeypatch):
+    def full(file: object, path: Path, header: bytes, trace: Trace) -> None:
+        if path.name == "out.back.csv":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        writes(file, path, header, trace)
+
+    writes = trace_file._write
+    monkeypatch.setattr(trace_file, "_write", full)
+    status, stdout, stderr = run("import", table(tmp_path), "-o", tmp_path / "out.csv")
+    assert (status, stdout) == (2, "") and "out.back.csv: cannot be written: No space left" in stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 
 
 @pytest.mark.parametrize("output", ["table.csv", "out.csv"])
@@ -134,17 +165,26 @@ def test_show(tmp_path):
     lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in stdout.splitlines()}
     assert lines["path"] == "round-trip, clocks one-clock"
     assert lines["rows"] == "10, 2.01 s, 0.201 s from row to row"
-    assert lines["loss"] == "5 of 10, 50.00%; more than one copy of 1"
-    assert lines["runs"] == "mean 1.67, longest 2 (1: 1, 2: 2)"
+    assert lines["loss"] == "3 of 8, 37.50%; more than one copy of 1"
+    assert lines["runs"] == "mean 1.50, longest 2 (1: 1, 2: 1)"
     assert lines["quantiles"].startswith("1% 8.726 ms, 5% ")
 
 
 def test_show_as_json(tmp_path):
     run("import", PING, "-o", tmp_path / "wifi.csv")
     document = json.loads(run("show", tmp_path / "wifi.csv", "--json")[1])
-    assert document["loss"] == {"n": 10, "lost": 5, "ratio": 0.5, "runs": {"1": 1, "2": 2}, "duplicated": 1}
+    assert document["loss"] == {"n": 8, "lost": 3, "ratio": 0.375, "runs": {"1": 1, "2": 1}, "duplicated": 1}
     assert document["delay"]["quantiles_s"]["0.5"] == pytest.approx(0.0469)
     assert document["rate"] is None
+
+
+def test_show_says_that_runs_are_not_known_where_nobody_saw_which_packets_were_lost(tmp_path):
+    head, _, rows = (SAMPLES / "netlab-trace.csv").read_text().partition("t_s,")
+    (tmp_path / "spread.csv").write_text(f"{head}# losses: spread\nt_s,{rows}")
+    status, stdout, _ = run("show", tmp_path / "spread.csv")
+    assert status == 0 and "loss      1 of 3, 33.33%" in stdout
+    assert "runs      unknown: it is known how many packets were lost, not which\n" in stdout
+    assert json.loads(run("show", tmp_path / "spread.csv", "--json")[1])["loss"]["runs"] is None
 
 
 def test_show_rates(tmp_path):

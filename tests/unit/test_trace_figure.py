@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from netlab.errors import FeatureMissing, TraceError
-from netlab.trace_figure import MAX_PLOTTED, PictureFormat, PlotKind, TraceFigure, draw_traces
+from netlab.trace_figure import PictureFormat, TraceFigure, draw_traces
 from netlab.traces.asked_trace import asked_trace
+from netlab.traces.panel import MAX_PLOTTED, PlotKind
 from netlab.traces.plotted import Plotted
 from netlab.traces.presets import parse_preset
-from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+from netlab.traces.trace import ClockVerdict, LossTimes, Trace, TracedPath
 
 LOSS_COLOUR = (0xD5 / 255, 0x5E / 255, 0)
 
@@ -120,6 +121,33 @@ def test_unsynchronised_clocks_are_named_on_the_axis() -> None:
     trace = packets([0.001, 0.002], clocks=ClockVerdict.VARIATION_ONLY)
     figure = draw_traces([Plotted("x", trace)])
     assert figure.figure.axes[0].get_ylabel() == "delay above the shortest [ms]"
+
+
+def test_delays_above_the_shortest_are_not_compared_with_absolute_ones() -> None:
+    absolute = Plotted("absolute", packets([0.030, 0.032]))
+    above = Plotted("above", packets([0.0, 0.002], clocks=ClockVerdict.VARIATION_ONLY))
+    wider = Plotted("wider", packets([0.0, 0.004], clocks=ClockVerdict.VARIATION_ONLY))
+    figure = draw_traces([absolute, above], [PlotKind.CDF])
+    (axes,), (key,) = figure.figure.axes, figure.figure.legends
+    assert axes.get_xlabel() == "delay [ms]"
+    assert [text.get_text() for text in key.get_texts()] == [
+        "absolute (forward, n = 2, 0 % lost)",
+        "above (forward, n = 2, 0 % lost); delay above the shortest",
+    ]
+    assert absolute.distances_from(above) == ""
+    assert wider.distances_from(above) == "KS 0.5, W1 1 ms"
+    figure = draw_traces([above, wider], [PlotKind.CDF])
+    assert figure.figure.axes[0].get_xlabel() == "delay above the shortest [ms]"
+
+
+def test_losses_of_which_only_the_number_is_known_are_neither_outages_nor_runs() -> None:
+    trace = packets([0.01, NAN, NAN, NAN, 0.02], losses=LossTimes.SPREAD)
+    figure = draw_traces([Plotted("x", trace)])
+    over_time, distribution = figure.figure.axes
+    assert "lost" in lines(figure, 0)
+    assert not over_time.patches
+    assert over_time.get_title(loc="left") == "x (forward, n = 5, 60 % lost)"
+    assert distribution.get_xlabel() == "delay [ms]"
 
 
 @pytest.mark.parametrize("picture_format", PictureFormat)

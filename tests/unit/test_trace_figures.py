@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netlab.traces.trace import UNKNOWN, ClockVerdict, Trace, TracedPath
+from netlab.traces.trace import UNKNOWN, ClockVerdict, LossTimes, Trace, TracedPath
 from netlab.traces.trace_figures import trace_figures
 
 NAN = math.nan
@@ -56,6 +56,16 @@ def test_losses_and_their_runs():
     assert (loss.n, loss.lost, loss.duplicated) == (8, 6, 1)
     assert loss.runs == {1: 1, 2: 1, 3: 1} and loss.mean_run == 2.0
     assert figures(2, lost=[0, 0]).loss.mean_run == 0.0
+
+
+def test_a_packet_of_which_nobody_knows_ends_a_run():
+    loss = figures(5, lost=[1, UNKNOWN, 1, 1, 0]).loss
+    assert (loss.n, loss.lost, loss.runs) == (4, 3, {1: 1, 2: 1})
+
+
+def test_losses_that_are_spread_have_no_runs():
+    loss = figures(4, lost=[0, 1, 0, 1], losses=LossTimes.SPREAD).loss
+    assert (loss.n, loss.lost, loss.ratio, loss.runs, loss.mean_run) == (4, 2, 0.5, None, None)
 
 
 @given(st.lists(st.sampled_from([0, 1]), min_size=1, max_size=60))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from netlab.errors import TraceError
 from netlab.traces import number_columns
 from netlab.traces.number_columns import NumberError, read_columns
-from netlab.traces.trace import UNKNOWN, ClockVerdict, Trace, TracedPath
-from netlab.traces.trace_file import MAX_ROWS, format_trace, read_trace, write_trace
+from netlab.traces.trace import MAX_ROWS, UNKNOWN, ClockVerdict, LossTimes, Trace, TracedPath
+from netlab.traces.trace_file import format_trace, read_trace, write_trace, write_traces
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "netlab-trace.csv"
 COLUMNS = ("t_s", "delay_s", "lost", "copies", "rate_bps")
@@ -33,7 +33,7 @@ def assert_same(one: Trace, other: Trace) -> None:
         first, second = getattr(one, name), getattr(other, name)
         assert first.dtype == second.dtype
         assert np.array_equal(first, second, equal_nan=first.dtype == np.float64), name
-    assert (one.path, one.clocks, one.bin_s) == (other.path, other.clocks, other.bin_s)
+    assert (one.path, one.clocks, one.bin_s, one.losses) == (other.path, other.clocks, other.bin_s, other.losses)
     assert (one.source, one.source_sha256) == (other.source, other.source_sha256)
 
 
@@ -66,6 +66,7 @@ def traces(draw) -> Trace:
         copies=np.where(lost == 1, 0, np.where(lost == UNKNOWN, UNKNOWN, copies)).astype(np.int32),
         rate_bps=np.array(draw(st.lists(rates, min_size=n, max_size=n)), dtype=np.float64),
         bin_s=draw(st.none() | st.floats(1e-9, 1e10)),
+        losses=draw(st.sampled_from(LossTimes)),
         source=draw(st.text(max_size=60).filter(str.isprintable)),
         source_sha256=draw(st.just("") | st.text("0123456789abcdef", min_size=64, max_size=64)),
     )
@@ -119,8 +120,10 @@ BROKEN = [
     ("# n: 3", "#n: 3", 4, "a header line is '# key: value'"),
     ("# n: 3", "# n: 3\n", 5, "the columns are ''"),
     ("# sha256: 9f", "# sha256: 9F", 6, "must be 64 hexadecimal digits"),
-    ("# n: 3", "# n: 3\n# bin_s: 0", 5, "must be a number of seconds above 0"),
-    ("# n: 3", "# n: 3\n# bin_s: nan", 5, "must be a number of seconds above 0"),
+    ("# n: 3", "# n: 3\n# bin_s: 0", 5, "must be a number, above 0 and at most 1e+10 s"),
+    ("# n: 3", "# n: 3\n# bin_s: nan", 5, "must be a number, above 0"),
+    ("# n: 3", "# n: 3\n# bin_s: 1e11", 5, "must be a number, above 0 and at most 1e+10 s"),
+    ("# n: 3", "# n: 3\n# losses: guessed", 5, "losses: 'guessed': must be one of counted, spread"),
     ("# n: 3", "# n: 3\r", 4, "lines end in"),
     (",rate_bps\n", "\n", 7, "the columns are 't_s,delay_s,lost,copies'"),
     ("t_s,delay_s", "delay_s,t_s", 7, "the columns are"),
@@ -188,6 +191,39 @@ def test_a_flipped_bit_gives_a_trace_or_an_error_and_nothing_else(tmp_path_facto
     assert trace.n == 3
     write_trace(trace, folder / "again.csv")
     assert_same(read_trace(folder / "again.csv"), trace)
+
+
+@pytest.mark.parametrize("text", ["+00.0,.5,-0,01,1E3", "0,5e-1,0,1,1000"])
+def test_a_number_may_be_spelled_in_any_way_and_is_written_in_one(tmp_path, text):
+    rows = f"{text}\n1.0,,1,0,\n2.0,0.0198,0,2,\n"
+    trace = read(tmp_path, GOOD[: GOOD.index("0.0,0.0213")] + rows)
+    assert format_trace(trace).endswith(b"\n0.0,0.5,0,1,1000.0\n1.0,,1,0,\n2.0,0.0198,0,2,\n")
+
+
+def test_what_is_not_said_of_losses_is_counted(tmp_path):
+    assert read(tmp_path, GOOD).losses is LossTimes.COUNTED
+    spread = read(tmp_path, GOOD.replace("# n: 3", "# n: 3\n# losses: spread"))
+    assert spread.losses is LossTimes.SPREAD and b"# losses: spread\n" in format_trace(spread)
+
+
+def test_a_few_bytes_do_not_ask_for_all_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(number_columns, "MAX_ROWS", 1000)
+
+    def no_array(*shape: object) -> None:
+        raise AssertionError("an array is made before the rows are counted")
+
+    monkeypatch.setattr(np, "empty", no_array)
+    with pytest.raises(NumberError, match="one of 1001 rows: at most 1000 are read") as caught:
+        read_columns(b"1\n" * 1001, 1, [0])
+    assert caught.value.row == 1000
+
+
+def test_compressed_files_are_the_same_for_the_same_trace(tmp_path):
+    trace = read_trace(SAMPLE)
+    write_traces({tmp_path / "one.csv.gz": trace, tmp_path / "other.csv.gz": trace})
+    assert (tmp_path / "one.csv.gz").read_bytes() == (tmp_path / "other.csv.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "one.csv.gz").read_bytes()) == format_trace(trace)
+    assert_same(read_trace(tmp_path / "one.csv.gz"), trace)
 
 
 def test_a_hostile_count_costs_nothing(tmp_path):

@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 import shlex
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from netlab import trace_figure
 from netlab.cli.main import main
+from netlab.trace_figure import TraceFigure
 from netlab.traces.asked_trace import asked_trace
+from netlab.traces.panel import PlotKind
+from netlab.traces.plotted import Plotted
 from netlab.traces.presets import parse_preset
-from netlab.traces.trace import TracedPath
+from netlab.traces.trace import Trace, TracedPath
 from netlab.traces.trace_file import write_trace
 
 
@@ -60,6 +65,24 @@ def test_two_traces_and_a_profile_as_svg(delivered: Path, tmp_path: Path) -> Non
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
+def test_the_packets_that_are_asked_after_have_the_size_of_those_that_were_sent(
+    delivered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Trace] = []
+    really_draw = trace_figure.draw_traces
+
+    def draw(plotted: Sequence[Plotted], kinds: Sequence[PlotKind]) -> TraceFigure:
+        drawn.append(plotted[0].trace)
+        return really_draw(plotted, kinds)
+
+    monkeypatch.setattr(trace_figure, "draw_traces", draw)
+    for words in ((), ("--size", "1000B")):
+        done = plot(delivered, "--profile", "rate=1Mbps", *words, "--kind", "cdf", "-o", tmp_path / "x.png")
+        assert done.exit_code == 0, done.stderr
+    # Headers of Ethernet, IPv4 and UDP are 42 bytes; at 1 Mbit/s a byte takes 8 us.
+    assert [float(trace.delays_s.max()) for trace in drawn] == pytest.approx([242 * 8e-6, 1042 * 8e-6], abs=1e-7)
+
+
 def test_another_format(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     (tmp_path / "rtt.dat").write_text("".join(f"{value:.3f}\n" for value in rng.normal(30.0, 3.0, 300)))
@@ -79,6 +102,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(delivered: Path, tmp_path: Pat
         ((delivered, "--profile", "wifi-norml", "-o", tmp_path / "x.png"), "wifi-normal"),
         ((*[delivered] * 7, "-o", tmp_path / "x.png"), "7 traces"),
         ((delivered, "--rate", "0", "-o", tmp_path / "x.png"), "--rate"),
+        ((delivered, "--size", "9", "-o", tmp_path / "x.png"), "--size"),
+        ((delivered, "--profile", "wifi-normal", "--size", "1GiB", "-o", tmp_path / "x.png"), "length_bytes"),
         ((delivered,), "-o"),
         (("-o", tmp_path / "x.png"), "TRACE"),
     ):
@@ -120,7 +145,7 @@ def test_the_commands_on_the_page_run(
 
 def test_the_page_names_the_kinds_and_options() -> None:
     shown = plot("--help").stdout
-    for word in ("--profile", "--rate", "--kind", "--seed"):
+    for word in ("--profile", "--rate", "--size", "--kind", "--seed"):
         assert word in shown
         assert f"`{word}" in PAGE
     assert re.findall(r"\| `(\w+)` \|", PAGE) == ["time", "time", "cdf", "runs"]

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlab.traces.axis_unit import AxisUnit
+from netlab.traces.loss_run import loss_runs
 from netlab.traces.trace import UNKNOWN, ClockVerdict, Trace, TracedPath
 from netlab.traces.trace_series import (
     POINTS_A_COLUMN,
     delay_distribution,
     delay_series,
     loss_marks,
-    loss_runs,
     outages,
     rate_series,
     run_bins,
@@ -119,13 +119,13 @@ def test_losses_in_a_row_are_counted_as_by_hand(delays_s: list[float | None]) ->
     assert runs_by_length(trace, bins) == pytest.approx(expected)
 
 
-def test_what_is_unknown_is_neither_lost_nor_the_end_of_a_run() -> None:
+def test_what_is_unknown_is_not_lost_and_ends_a_run() -> None:
     trace = Trace.of(
         np.arange(6.0), path=TracedPath.FORWARD, clocks=ClockVerdict.ONE_CLOCK,
         lost=np.array([0, 1, UNKNOWN, 1, 0, UNKNOWN], dtype=np.int8),
     )  # fmt: skip
-    assert loss_runs(trace).tolist() == [2]
-    assert runs_by_length(trace, run_bins(1)).tolist() == [0.0, 2500.0, 0.0, 0.0]
+    assert loss_runs(trace).tolist() == [1, 1]
+    assert runs_by_length(trace, run_bins(1)).tolist() == [5000.0, 0.0, 0.0, 0.0]
     assert loss_marks(trace, 100).tolist() == [1.0, 3.0]
 
 
@@ -141,6 +141,12 @@ def test_an_outage_lasts_to_the_next_packet_that_arrives() -> None:
     trace = trace_of([0.1, None, None, 0.1, None, None, None, 0.1, None, None, None], 0.5)
     assert outages(trace, 0.0) == [(2.0, 3.5), (4.0, 5.5)]
     assert outages(trace, 1.6) == []
+
+
+def test_an_outage_is_known_to_last_as_far_as_it_is_known_of_each_packet() -> None:
+    lost = np.array([1, 1, 1, UNKNOWN, 1, 1, UNKNOWN, 1, 0], dtype=np.int8)
+    trace = Trace.of(np.arange(9.0), path=TracedPath.FORWARD, clocks=ClockVerdict.ONE_CLOCK, lost=lost)
+    assert outages(trace, 0.0) == [(0.0, 3.0)]
 
 
 def test_one_mark_a_column_and_each_where_one_was_lost() -> None:

@@ -38,7 +38,7 @@ def on_model(profile: str, seed: int = 7) -> VerificationReport:
     "profile", ["wifi-normal", "measured", "delay=5ms,loss.mean=5%,loss.burst=3,duplicate=1%"]
 )
 def test_the_model_delivers_what_is_asked(profile: str) -> None:
-    done = netlab("verify", profile, "--on", "model", "--packets", "400")
+    done = netlab("verify", profile, "--on", "model", "--count", "400")
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[-1] == "pass: delivered as asked"
     assert done.stdout.count("lag-1") == 2, "a table each way"
@@ -47,7 +47,7 @@ def test_the_model_delivers_what_is_asked(profile: str) -> None:
 def test_document_and_traces_are_written_and_agree(tmp_path: Path) -> None:
     output, traces = tmp_path / "result.json", tmp_path / "delivered"
     done = netlab(
-        "verify", "wifi-degraded", "--on", "model", "--packets", "300", "--rate", "50", "--size", "100B",
+        "verify", "wifi-degraded", "--on", "model", "--count", "300", "--rate", "50", "--size", "100B",
         "--seed", "5", "--output", str(output), "--traces", str(traces), "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -61,14 +61,22 @@ def test_document_and_traces_are_written_and_agree(tmp_path: Path) -> None:
         assert direction.length_bytes == 100 + 8 + 20 + 14
 
 
+def test_how_long_to_send_may_be_said_instead_of_how_many() -> None:
+    done = netlab("verify", "delay=5ms", "--on", "model", "--rate", "50", "--for", "4s", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["plan"]["count"] == 200
+
+
 def test_the_same_seed_gives_the_same_document() -> None:
     assert on_model("wifi-normal") == on_model("wifi-normal") != on_model("wifi-normal", seed=8)
 
 
 REFUSED: list[tuple[Sequence[str], str]] = [
     (("nosuch", "--on", "model"), "unknown preset"),
-    (("wifi-normal", "--packets", "0", "--on", "model"), "count"),
+    (("wifi-normal", "--count", "0", "--on", "model"), "count"),
     (("wifi-normal", "--rate", "1e9", "--on", "model"), "rate_hz"),
+    (("wifi-normal", "--for", "0s", "--on", "model"), "duration_s"),
+    (("wifi-normal", "--for", "3s", "--count", "9", "--on", "model"), "--count and --for say the same thing"),
     (("wifi-normal", "--size", "1B", "--on", "model"), "size_bytes"),
     (("wifi-normal", "--size", "9000B", "--on", "model"), "size_bytes"),
     (("delay=5ms,slot.delay=10ms", "--on", "model"), "slot"),
@@ -126,11 +134,11 @@ def test_every_corner_is_run_with_what_the_command_was_given(monkeypatch: pytest
         return Corner(name=name, report=None, missing="a test")
 
     monkeypatch.setattr(everywhere, "_run", note)
-    words = ["verify", "wifi-normal", "--all-engines", "--packets", "9", "--json"]
+    words = ["verify", "wifi-normal", "--all-engines", "--count", "9", "--json"]
     monkeypatch.setattr("sys.argv", ["netlab", *words])
     done = netlab(*words)
     assert done.exit_code == 1
-    assert ran[0] == ["verify", "wifi-normal", "--packets", "9", "--on", "host", "--json"]
+    assert ran[0] == ["verify", "wifi-normal", "--count", "9", "--on", "host", "--json"]
     assert [one[4:-1] for one in ran[1:]] == [
         ["--on", "relay"], ["--on", "guest"], ["--virtual-time"], ["--on", "model"],
     ]  # fmt: skip

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlab.errors import AuthError, RemoteProtocolError
-from netlab.wire.seal import MAX_COPIES, CopyOpener, Sealer
+from netlab.wire.copy_opener import MAX_COPIES, CopyOpener
+from netlab.wire.seal import Sealer
 from netlab.wire.statistics import Rejection, Statistics
 
 SECRET = bytes(range(32))

@@ -1,7 +1,8 @@
 """Allowance: how late a link may be by its clock and still count as asked.
 
 A timer fires late, never early: tens of microseconds on a quiet machine, more while others use its processors.
-That is no property of the network that was asked for, so it is allowed for, by a stated amount.
+That is no property of the network that was asked for, so it is allowed for, by a stated amount: every packet may
+be late by some of it, whatever the lateness follows, and a share of the packets by any amount.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ class Allowance(Struct, frozen=True, kw_only=True):
     """What is allowed beside chance.
 
     Attributes:
-        later_s: Every packet may be so much later than asked; the spread of the lateness is below it as well.
-        stragglers: Share of packets that may be later than that, however much.
+        later_s: Every packet may be later than asked by up to so much.
+        stragglers: Share of the packets that arrive that may be later than that, however much: as many of the
+            latest are left out of the mean, the spread and whatever else one packet alone could spoil.
     """
 
     later_s: float = 0.0

@@ -57,16 +57,18 @@ class Asked(NamedTuple):
     begin_s: float
 
     @classmethod
-    def of(cls, asked: Direction, begin_s: float = 0.0) -> Asked:
+    def of(cls, asked: Direction | Asked, begin_s: float = 0.0) -> Asked:
         """Return what a state, a profile or a schedule asks for.
 
         Args:
-            asked: One direction of a link.
+            asked: One direction of a link, or what it asks for already: a long schedule is made once.
             begin_s: When a schedule begins, on the clock of the packets; may be before the first.
 
         Raises:
             ProfileError: It asks for slots, which no model foresees.
         """
+        if isinstance(asked, Asked):
+            return asked._replace(begin_s=begin_s)
         if isinstance(asked, Schedule):
             states = asked.to_qdisc_states(lambda _: None)
             starts_s = tuple(step.start_s for step in asked.steps)
@@ -89,6 +91,13 @@ class Asked(NamedTuple):
         firsts, ends = [0, *edges.tolist()], [*edges.tolist(), sent_s.size]
         for first, end in zip(firsts, ends, strict=True):
             yield Stretch(self.states[int(counts[first]) % len(self.states)], first, end)
+
+    def settled(self, sent_s: NDArray[np.float64], within_s: float) -> NDArray[np.bool_]:
+        """Return which packets are not sent within some time after a change, ``[n]``."""
+        if len(self.states) == 1:
+            return np.ones(sent_s.size, dtype=bool)
+        settled: NDArray[np.bool_] = self._steps_at(sent_s) == self._steps_at(sent_s - within_s)
+        return settled
 
     def _steps_at(self, sent_s: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return which step holds at each time, counted over all passes, ``[n]``."""

@@ -40,12 +40,14 @@ DEFAULT_LEVEL = 0.005
 
 _SPREAD_FLOWS, _LEVEL_FLOWS = 200, 799
 """At a level of 0.5 % the fourth widest deviation of 799 counts."""
+_PURPOSE = "what conformance expects"
+"""In the place of a link's name in seeds: none has spaces."""
 _LEAST_SPREADS = 1.0
 """Where chance does nothing at all, floats still round."""
 _BUSY_PACKETS = 20_000_000
 """Beyond so many simulated packets (some seconds of computing) there are fewer flows."""
-_COST_OF_CHANGE = 150
-"""Packets that could be simulated while one link is changed to the next step of a schedule."""
+_COST_OF_CHANGE = 5
+"""Packets that could be simulated while one link of many is changed to the next step of a schedule."""
 
 
 class Spread(NamedTuple):
@@ -97,7 +99,9 @@ class Expectation(NamedTuple):
 
     Attributes:
         sent_s: When its packets are sent, ``[n]``.
+        kept: Which of them are compared: not those that a change put in force late may miss, ``[n]``.
         length_bytes: Of each frame.
+        allowed: What is allowed beside chance.
         reference: What the simulated flows have in common.
         spreads: Of each statistic, in the order of ``STATISTICS``.
         allowed_spreads: How many of them any statistic may be off.
@@ -106,18 +110,20 @@ class Expectation(NamedTuple):
     """
 
     sent_s: NDArray[np.float64]
+    kept: NDArray[np.bool_]
     length_bytes: int
+    allowed: Allowance
     reference: Reference
     spreads: tuple[Spread, ...]
     allowed_spreads: float
     flows: int
     level: float
 
-    def circumstance(self, allowed: Allowance) -> Circumstance:
+    def circumstance(self) -> Circumstance:
         """Return what allowances depend on."""
         sd = next(spread for spread, one in zip(self.spreads, STATISTICS, strict=True) if one.name == "sd")
-        duration_s = float(self.sent_s[-1] - self.sent_s[0])
-        return Circumstance(allowed, self.reference, sd.middle, duration_s)
+        sent_s = self.sent_s[self.kept]
+        return Circumstance(self.allowed, self.reference, sd.middle, float(sent_s[-1] - sent_s[0]))
 
 
 def expect(
@@ -125,6 +131,7 @@ def expect(
     sent_s: NDArray[np.float64],
     length_bytes: int,
     *,
+    allowed: Allowance = EXACT,
     seed: int = 0,
     direction: Direction = "forward",
     level: float = DEFAULT_LEVEL,
@@ -135,30 +142,44 @@ def expect(
         asked: What the link was asked to do.
         sent_s: When they are sent; never decreasing, ``[n]``.
         length_bytes: Of each Ethernet frame, without its checksum.
+        allowed: What is allowed beside chance.
         seed: Of the simulation: the same seed, the same bounds.
         direction: Its seeds are its own.
         level: Share of flows as asked that may lie outside, 0.5 % .. 50 %.
 
     Raises:
-        ProfileError: A number is out of range, or the packets are none or too many.
+        ProfileError: A number is out of range, the packets are none or too many, or each is sent so soon after
+            a change that what is allowed leaves open which state it meets.
     """
     if not 0.005 <= level <= 0.5:
         raise ProfileError(f"level = {level!r}: must be 0.005 .. 0.5", hint="a smaller one takes more flows")
     if not 1 <= sent_s.size <= MAX_PACKETS:
         raise ProfileError(f"{sent_s.size} packets: must be 1 .. {MAX_PACKETS}")
+    kept = asked.settled(sent_s, allowed.later_s)
+    if not kept.any():
+        hint = "give a smaller allowance, or send at other times than those of the changes"
+        raise ProfileError(f"every packet is sent within {allowed.later_s:g} s after a change", hint)
     for_spread, for_level = _flows(asked, sent_s)
     seeds = _seeds(seed, direction, for_spread + for_level)
-    flows = simulate(asked, sent_s, length_bytes, seeds)
+    flows = _simulated(asked, sent_s, kept, length_bytes, seeds)
     # Twice: the spread of a distance from the reference is known once there is one.
-    builder = ReferenceBuilder(for_spread)
+    builder = ReferenceBuilder(for_spread, allowed.stragglers)
     for flow in islice(flows, for_spread):
         builder.add(flow)
     reference = builder.build()
-    again = simulate(asked, sent_s, length_bytes, seeds[:for_spread])
-    spreads = _spreads(again, reference, sent_s.size)
+    again = _simulated(asked, sent_s, kept, length_bytes, seeds[:for_spread])
+    spreads = _spreads(again, reference, int(np.count_nonzero(kept)))
     widest = sorted((_widest(flow, reference, spreads) for flow in flows), reverse=True)
     allowed_spreads = max(widest[max(1, math.floor(level * (for_level + 1) + 1e-9)) - 1], _LEAST_SPREADS)
-    return Expectation(sent_s, length_bytes, reference, spreads, allowed_spreads, for_spread + for_level, level)
+    return Expectation(
+        sent_s, kept, length_bytes, allowed, reference, spreads, allowed_spreads, for_spread + for_level, level
+    )
+
+
+def _simulated(
+    asked: Asked, sent_s: NDArray[np.float64], kept: NDArray[np.bool_], length_bytes: int, seeds: Sequence[int]
+) -> Iterator[Flow]:
+    return (flow.only(kept) for flow in simulate(asked, sent_s, length_bytes, seeds))
 
 
 def _flows(asked: Asked, sent_s: NDArray[np.float64]) -> tuple[int, int]:
@@ -171,7 +192,7 @@ def _flows(asked: Asked, sent_s: NDArray[np.float64]) -> tuple[int, int]:
 
 
 def _seeds(seed: int, direction: Direction, flows: int) -> Sequence[int]:
-    return [link_seed(seed, "conformance", direction, number) for number in range(flows)]
+    return [link_seed(seed, _PURPOSE, direction, number) for number in range(flows)]
 
 
 def _spreads(flows: Iterator[Flow], reference: Reference, n: int) -> tuple[Spread, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.errors import TraceError
+from netlab.traces.conformance.straggling import left_out
 from netlab.traces.trace import UNKNOWN, ClockVerdict, Trace, TracedPath
 
 __all__ = ["MAX_PACKETS", "RESOLUTION_S", "Flow", "flow_of_trace"]
@@ -40,6 +41,7 @@ class Flow:
         self.delay_s = delay_s
         self.copies = copies
         self.length_bytes = length_bytes
+        self._prompt: dict[float, Flow] = {}
 
     @property
     def n(self) -> int:
@@ -60,6 +62,29 @@ class Flow:
     def sorted_s(self) -> Numbers:
         """Return those delays, the shortest first, ``[arrived]``."""
         return np.sort(self.delays_s)
+
+    @cached_property
+    def arrivals_s(self) -> Numbers:
+        """Return when the first copies of those arrived, the first of them first, ``[arrived]``."""
+        return np.sort((self.sent_s + self.delay_s)[self.arrived])
+
+    def prompt(self, share: float) -> Flow:
+        """Return the flow without the delays of the latest packets, a share of those that arrive."""
+        latest = left_out(self.delays_s.size, share)
+        if not latest:
+            return self
+        if share not in self._prompt:
+            delay_s = self.delay_s.copy()
+            order = np.argpartition(self.delays_s, self.delays_s.size - latest)
+            delay_s[np.flatnonzero(self.arrived)[order[-latest:]]] = np.nan
+            self._prompt[share] = Flow(self.sent_s, delay_s, self.copies, self.length_bytes)
+        return self._prompt[share]
+
+    def only(self, kept: NDArray[np.bool_]) -> Flow:
+        """Return some of its packets, ``[n]``, as if the others had not been sent."""
+        if kept.all():
+            return self
+        return Flow(self.sent_s[kept], self.delay_s[kept], self.copies[kept], self.length_bytes)
 
     @cached_property
     def loss_runs(self) -> NDArray[np.int64]:

@@ -15,6 +15,8 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from netlab.errors import ProfileError
 from netlab.traces.conformance.allowance import Allowance
 from netlab.traces.conformance.asked import Asked
@@ -36,13 +38,13 @@ class Delivered(NamedTuple):
     """What one direction delivered, and what was asked of it.
 
     Attributes:
-        asked: A state, a profile or a schedule.
+        asked: A state, a profile or a schedule, or what ``Asked`` makes of it.
         trace: Its packets.
         length_bytes: Of each Ethernet frame, without its checksum.
         begin_s: When a schedule began, on the clock of the trace; below 0 for before its first packet.
     """
 
-    asked: AskedDirection
+    asked: AskedDirection | Asked
     trace: Trace
     length_bytes: int
     begin_s: float = 0.0
@@ -78,8 +80,10 @@ def judge(
     for direction, one in delivered.items():
         flow = flow_of_trace(one.trace, one.length_bytes)
         asked = Asked.of(one.asked, one.begin_s)
-        expected = expect(asked, flow.sent_s, flow.length_bytes, seed=seed, direction=direction, level=each)
-        directions.append(judge_flow(expected, flow, allowance, direction))
+        expected = expect(
+            asked, flow.sent_s, flow.length_bytes, allowed=allowance, seed=seed, direction=direction, level=each
+        )
+        directions.append(judge_flow(expected, flow, direction))
     return ConformanceReport(
         directions=directions,
         level=level,
@@ -90,11 +94,11 @@ def judge(
     )
 
 
-def judge_flow(
-    expected: Expectation, flow: Flow, allowance: Allowance, direction: Direction = "forward"
-) -> DirectionConformance:
+def judge_flow(expected: Expectation, flow: Flow, direction: Direction = "forward") -> DirectionConformance:
     """Judge one flow by what is expected of it; its packets were sent at the times of the expectation."""
-    at = expected.circumstance(allowance)
+    at = expected.circumstance()
+    left_out = int(np.count_nonzero(~expected.kept))
+    flow = flow.only(expected.kept)
     judged = [
         _judge_one(one, spread, flow, expected, at)
         for one, spread in zip(STATISTICS, expected.spreads, strict=True)
@@ -103,6 +107,7 @@ def judge_flow(
         direction=direction,
         packets=flow.n,
         arrived=int(flow.delays_s.size),
+        left_out=left_out,
         duration_s=at.duration_s,
         length_bytes=flow.length_bytes,
         flows=expected.flows,
@@ -132,6 +137,6 @@ def _judge_one(
         asked=one.scale(flow.n).back(spread.middle) / per,
         delivered=delivered,
         low=low / per,
-        high=high / per,
+        high=None if math.isinf(high) else high / per,
         holds=None if delivered is None else low <= value <= high,
     )

@@ -9,8 +9,10 @@ import math
 
 import numpy as np
 
+from netlab.traces import autocorrelation
 from netlab.traces.conformance.flow import RESOLUTION_S, Flow
 from netlab.traces.conformance.reference import quantile_of_sorted
+from netlab.traces.conformance.straggling import left_out
 
 __all__ = [
     "delay_mean_s", "delay_quantile_s", "delay_sd_s", "duplicated", "lag_1", "loss_burst", "lost", "reordered",
@@ -27,7 +29,7 @@ def delay_mean_s(flow: Flow) -> float:
 
 def delay_sd_s(flow: Flow) -> float:
     """Return the standard deviation of the delay."""
-    return float(flow.delays_s.std(ddof=1)) if flow.delays_s.size > 1 else math.nan
+    return float(flow.delays_s.std()) if flow.delays_s.size > 1 else math.nan
 
 
 def delay_quantile_s(flow: Flow, q: float) -> float:
@@ -37,16 +39,8 @@ def delay_quantile_s(flow: Flow, q: float) -> float:
 
 def lag_1(flow: Flow) -> float:
     """Return the correlation of the delays of packets sent one after the other, both of which arrived."""
-    both = flow.arrived[1:] & flow.arrived[:-1]
-    if both.sum() < _LEAST_PAIRS:
-        return math.nan
-    first, second = flow.delay_s[:-1][both], flow.delay_s[1:][both]
-    first, second = first - first.mean(), second - second.mean()
-    # Plain sums: a dot product of this size would start threads, which are slower on a busy machine.
-    spread = math.sqrt(float((first * first).sum()) * float((second * second).sum()))
-    if spread <= (RESOLUTION_S / 100) ** 2 * first.size:  # constant, but for what floats do
-        return math.nan
-    return float((first * second).sum()) / spread
+    found = autocorrelation.lag_1(flow.delay_s, _LEAST_PAIRS)
+    return math.nan if found is None else found
 
 
 def lost(flow: Flow) -> float:
@@ -71,9 +65,15 @@ def duplicated(flow: Flow) -> float:
     return float(np.count_nonzero(flow.copies > 1))
 
 
-def throughput_bps(flow: Flow) -> float:
-    """Return the bits of first copies a second, from the first packet sent to the last that arrived."""
-    if not flow.delays_s.size:
+def throughput_bps(flow: Flow, stragglers: float) -> float:
+    """Return the bits of first copies a second, from the first packet sent to the last that arrived.
+
+    Args:
+        flow: The packets.
+        stragglers: Share of those that arrive that are left out, the last to do so.
+    """
+    packets = flow.delays_s.size - left_out(flow.delays_s.size, stragglers)
+    if not packets:
         return math.nan
-    took_s = float(np.nanmax(flow.sent_s + flow.delay_s)) - float(flow.sent_s[0])
-    return flow.delays_s.size * flow.length_bytes * 8 / took_s if took_s > RESOLUTION_S else math.nan
+    took_s = float(flow.arrivals_s[packets - 1]) - float(flow.sent_s[0])
+    return packets * flow.length_bytes * 8 / took_s if took_s > RESOLUTION_S else math.nan

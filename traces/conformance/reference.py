@@ -11,12 +11,14 @@ each other: that is what bounds rest on.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netlab.traces.conformance.allowance import Allowance
 from netlab.traces.conformance.flow import RESOLUTION_S, Flow
+from netlab.traces.conformance.straggling import Straggling, left_out
 
 __all__ = ["Reference", "ReferenceBuilder"]
 
@@ -35,12 +37,32 @@ class Reference:
         delays_s: Delays of all of them together, the shortest first; may be none.
         run_means: Loss runs of a flow by length, their mean, ``[bins]``.
         run_variances: Their variance, ``[bins]``.
+        stragglers: Share of packets that is left out wherever one alone could spoil a statistic.
+        tail_s: By how much sooner a flow is over without them, at most.
+
+    Attributes:
+        stragglers: See above.
+        tail_s: See above.
     """
 
-    def __init__(self, delays_s: Numbers, run_means: Numbers, run_variances: Numbers) -> None:
+    def __init__(
+        self,
+        delays_s: Numbers,
+        run_means: Numbers,
+        run_variances: Numbers,
+        stragglers: float = 0.0,
+        tail_s: float = 0.0,
+    ) -> None:
         self._delays_s = delays_s
         self._run_means = run_means
         self._run_variances = np.maximum(run_variances, 1.0)
+        self.stragglers = stragglers
+        self.tail_s = tail_s
+
+    @cached_property
+    def straggling(self) -> Straggling:
+        """Return what stragglers can do to the delays that are kept."""
+        return Straggling.of(self._delays_s, self.stragglers)
 
     def quantile_s(self, q: float) -> float:
         """Return the delay that a share ``q`` of the packets that arrive does not exceed; NaN where none does."""
@@ -49,8 +71,8 @@ class Reference:
     def kolmogorov_smirnov(self, flow: Flow, allowed: Allowance) -> float:
         """Return how far the distribution of a flow's delays is from this one, 0 .. 1, at the worst delay.
 
-        What every packet may be later is taken off: the distribution may lie anywhere between this one and the
-        same one so much later.
+        What is allowed is taken off: the distribution may lie anywhere between this one and the same one so
+        much later, and below that one by the share of stragglers. So each packet may have a lateness of its own.
         """
         found_s, ours_s = flow.sorted_s, self._delays_s
         if not found_s.size or not ours_s.size:
@@ -59,11 +81,13 @@ class Reference:
         earliest = RESOLUTION_S if allowed.later_s else 0.0
         at = np.searchsorted(ours_s, found_s + earliest, side="right") / ours_s.size
         before = np.searchsorted(ours_s, found_s - allowed.later_s, side="left") / ours_s.size
-        return max(float(np.max(reached[1:] - at)), float(np.max(before - reached[:-1])), 0.0)
+        later = float(np.max(before - reached[:-1])) - allowed.stragglers
+        return max(float(np.max(reached[1:] - at)), later, 0.0)
 
     def wasserstein_1(self, flow: Flow) -> float:
-        """Return the mean distance in seconds that delays would have to move to become these."""
-        found_s, ours_s = flow.sorted_s, self._delays_s
+        """Return the mean distance in seconds that delays have to move to become these, but for the latest."""
+        found_s = flow.prompt(self.stragglers).sorted_s
+        ours_s = self._delays_s[: self._delays_s.size - left_out(self._delays_s.size, self.stragglers)]
         if not found_s.size or not ours_s.size:
             return math.nan
         places = (np.arange(found_s.size) + 0.5) / found_s.size * ours_s.size
@@ -79,10 +103,13 @@ class ReferenceBuilder:
 
     Args:
         flows: How many there will be.
+        stragglers: As for ``Reference``.
     """
 
-    def __init__(self, flows: int) -> None:
+    def __init__(self, flows: int, stragglers: float = 0.0) -> None:
         self._most = max(1, _VALUES // flows)
+        self._stragglers = stragglers
+        self._tail_s = 0.0
         self._delays: list[Numbers] = []
         self._runs: list[Numbers] = []
 
@@ -94,11 +121,15 @@ class ReferenceBuilder:
             delays_s = delays_s[places.astype(np.int64)]
         self._delays.append(delays_s)
         self._runs.append(count_runs(flow))
+        latest = left_out(flow.delays_s.size, self._stragglers)
+        if latest:
+            self._tail_s = max(self._tail_s, float(flow.arrivals_s[-1] - flow.arrivals_s[-1 - latest]))
 
     def build(self) -> Reference:
         """Return what they have in common."""
         runs = np.array(self._runs)
-        return Reference(np.sort(np.concatenate(self._delays)), runs.mean(axis=0), runs.var(axis=0))
+        delays_s = np.sort(np.concatenate(self._delays))
+        return Reference(delays_s, runs.mean(axis=0), runs.var(axis=0), self._stragglers, self._tail_s)
 
 
 def count_runs(flow: Flow) -> Numbers:

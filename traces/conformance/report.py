@@ -19,7 +19,7 @@ class StatisticConformance(Struct, frozen=True, kw_only=True):
         asked: Its median over flows that are as asked; None where it means nothing for them.
         delivered: Its value of the flow measured; None where it means nothing.
         low: What it must not be below.
-        high: What it must not be above.
+        high: What it must not be above; None where what is allowed leaves it open.
         holds: Whether it lies between; None where there is nothing to judge.
     """
 
@@ -37,8 +37,9 @@ class DirectionConformance(Struct, frozen=True, kw_only=True):
 
     Attributes:
         direction: ``forward`` or ``back``.
-        packets: Packets sent, n.
-        arrived: Packets that arrived.
+        packets: Packets sent and compared, n.
+        arrived: Those of them that arrived.
+        left_out: Packets not compared, since they were sent so soon after a change that it may have missed them.
         duration_s: From the first packet sent to the last.
         length_bytes: Of each Ethernet frame, without its checksum.
         flows: Flows simulated for the bounds.
@@ -51,6 +52,7 @@ class DirectionConformance(Struct, frozen=True, kw_only=True):
     direction: Direction
     packets: int
     arrived: int
+    left_out: int
     duration_s: float
     length_bytes: int
     flows: int

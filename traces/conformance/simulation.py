@@ -65,9 +65,7 @@ def _run(
         if models is None:
             models = LinkModels([stretch.state.replace(seed=seed) for seed in seeds])
         else:
-            change = QdiscChange.in_full(stretch.state)  # without a seed: the generators go on
-            for link in range(len(seeds)):
-                models.change(link, change)
+            models.change_all(QdiscChange.in_full(stretch.state))  # without a seed: the generators go on
         for first in range(stretch.first, stretch.end, _CHUNK_PACKETS):
             here = slice(first, min(first + _CHUNK_PACKETS, stretch.end))
             fates = models.enqueue_batch(sent_ns[here], length_bytes)

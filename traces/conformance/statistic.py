@@ -118,38 +118,54 @@ def _later(bounds: Bounds, at: Circumstance) -> Bounds:
     return Bounds(bounds.low - _early_s(at), bounds.high + at.allowed.later_s)
 
 
-def _quantile_later(q: float, bounds: Bounds, at: Circumstance) -> Bounds:
-    """Allow for lateness, and for stragglers, which move the others up by as many places."""
-    up_s = at.reference.quantile_s(min(q + at.allowed.stragglers, 1.0)) - at.reference.quantile_s(q)
+def _mean_later(bounds: Bounds, at: Circumstance) -> Bounds:
     low, high = _later(bounds, at)
-    return Bounds(low, high + up_s)
+    return Bounds(low, high + at.reference.straggling.mean_up_s)
+
+
+def _quantile_later(q: float, bounds: Bounds, at: Circumstance) -> Bounds:
+    """Allow for lateness, and for stragglers, which move others up by as many places, and at the end anywhere."""
+    low, high = _later(bounds, at)
+    place = q + at.allowed.stragglers
+    if place >= 1.0:
+        return Bounds(low, math.inf)
+    return Bounds(low, high + at.reference.quantile_s(place) - at.reference.quantile_s(q))
 
 
 def _sd_wider(bounds: Bounds, at: Circumstance) -> Bounds:
-    """Allow for what lateness does to a spread at most: as much as it is spread itself, whatever it follows."""
-    low_s = bounds.low - at.allowed.later_s / 2 - _early_s(at)
-    return Bounds(max(low_s, 0.0), bounds.high + at.allowed.later_s)
+    """Allow for what is added: its own deviation at most, which is half of it for what lies in [0, later_s]."""
+    straggling, half_s = at.reference.straggling, at.allowed.later_s / 2.0 + _early_s(at)
+    low_s = bounds.low - half_s - straggling.sd_down_s
+    return Bounds(max(low_s, 0.0), bounds.high + half_s + straggling.sd_up_s)
 
 
 def _further_w1(bounds: Bounds, at: Circumstance) -> Bounds:
-    return Bounds(bounds.low, bounds.high + at.allowed.later_s)
-
-
-def _further_ks(bounds: Bounds, at: Circumstance) -> Bounds:
-    return Bounds(bounds.low, bounds.high + at.allowed.stragglers)
+    return Bounds(bounds.low, bounds.high + at.allowed.later_s + at.reference.straggling.mean_up_s)
 
 
 def _lag_1_wider(bounds: Bounds, at: Circumstance) -> Bounds:
-    """Allow for what a lateness of any correlation of its own does, that has nothing to do with the delay."""
-    share = (at.allowed.later_s / at.sd_s) ** 2 if at.sd_s > 0.0 else math.inf
-    return Bounds(max(bounds.low - 2.0 * share, -1.0), min(bounds.high + 2.0 * share, 1.0))
+    """Allow for lateness whatever it follows, and for stragglers that are not among the latest.
+
+    A correlation is the cosine of an angle, between what precedes and what follows. Lateness of a deviation of
+    half the allowance turns each of the two by an angle whose sine is that half over the delay's deviation.
+    A straggler is in two pairs, and counts in each what the furthest of those kept does, squared, at most.
+    """
+    half_sds = at.allowed.later_s / 2.0 / at.sd_s if at.sd_s > 0.0 else 1.0
+    turn = 2.0 * math.asin(min(half_sds, 1.0))
+    astray = 2.0 * at.allowed.stragglers * at.reference.straggling.furthest_sds**2
+    low, high = (math.acos(min(max(value, -1.0), 1.0)) for value in bounds)
+    return Bounds(
+        max(math.cos(min(low + turn, math.pi)) - astray, -1.0),
+        min(math.cos(max(high - turn, 0.0)) + astray, 1.0),
+    )
 
 
 def _slower(bounds: Bounds, at: Circumstance) -> Bounds:
-    """Allow for a last packet that is late."""
-    part = at.allowed.later_s / at.duration_s if at.duration_s > 0.0 else 1.0
-    low = bounds.low * (1.0 - min(part + at.allowed.stragglers, 1.0))
-    return Bounds(low, bounds.high * (1.0 + part))
+    """Allow for a last packet that is late, and for stragglers in whose place later packets count."""
+    later_s = at.allowed.later_s + at.reference.tail_s
+    part = at.duration_s / (at.duration_s + later_s) if at.duration_s > 0.0 else 0.0 if later_s else 1.0
+    sooner = 1.0 + _early_s(at) / at.duration_s if at.duration_s > 0.0 else 1.0
+    return Bounds(bounds.low * part, bounds.high * sooner)
 
 
 def _early_s(at: Circumstance) -> float:
@@ -158,6 +174,11 @@ def _early_s(at: Circumstance) -> float:
 
 def _of_flow(measure: Callable[[Flow], float]) -> Callable[[Flow, Reference, Allowance], float]:
     return lambda flow, reference, allowed: measure(flow)
+
+
+def _of_prompt(measure: Callable[[Flow], float]) -> Callable[[Flow, Reference, Allowance], float]:
+    """Measure what a single packet could spoil without those that may be late however much."""
+    return lambda flow, reference, allowed: measure(flow.prompt(reference.stragglers))
 
 
 def _quantile(name: str, q: float) -> Statistic:
@@ -180,7 +201,7 @@ STATISTICS: tuple[Statistic, ...] = (
         "",
         lambda flow, reference, allowed: reference.kolmogorov_smirnov(flow, allowed),
         _root(0.005),
-        _further_ks,
+        _as_it_is,
         is_distance=True,
     ),
     Statistic(
@@ -191,13 +212,13 @@ STATISTICS: tuple[Statistic, ...] = (
         _further_w1,
         is_distance=True,
     ),
-    Statistic("mean", "s", _of_flow(measures.delay_mean_s), _linear(1e-9), _later),
-    Statistic("sd", "s", _of_flow(measures.delay_sd_s), _linear(1e-9), _sd_wider),
+    Statistic("mean", "s", _of_prompt(measures.delay_mean_s), _linear(1e-9), _mean_later),
+    Statistic("sd", "s", _of_prompt(measures.delay_sd_s), _linear(1e-9), _sd_wider),
     _quantile("p5", 0.05),
     _quantile("p50", 0.50),
     _quantile("p95", 0.95),
     _quantile("p99", 0.99),
-    Statistic("lag-1", "", _of_flow(measures.lag_1), _linear(1e-3), _lag_1_wider),
+    Statistic("lag-1", "", _of_prompt(measures.lag_1), _linear(1e-3), _lag_1_wider),
     _share("loss", measures.lost),
     Statistic("loss-burst", "packets", _of_flow(measures.loss_burst), _log(0.02), _as_it_is),
     Statistic(
@@ -210,6 +231,12 @@ STATISTICS: tuple[Statistic, ...] = (
     ),
     _share("reordered", measures.reordered),
     _share("duplicated", measures.duplicated),
-    Statistic("throughput", "bit/s", _of_flow(measures.throughput_bps), _linear(1.0), _slower),
+    Statistic(
+        "throughput",
+        "bit/s",
+        lambda flow, reference, allowed: measures.throughput_bps(flow, reference.stragglers),
+        _linear(1.0),
+        _slower,
+    ),
 )
 """In the order of reports. Bursts and runs say nothing of a flow without losses, and are then not judged."""

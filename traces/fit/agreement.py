@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from netlab.traces.autocorrelation import lag_1
 from netlab.traces.distance import ks_distance, wasserstein_1
 from netlab.traces.provenance import Origin
 from netlab.traces.trace import Trace, TracedPath
@@ -31,6 +32,9 @@ class Agreement(Struct, frozen=True, kw_only=True):
         predicted_p99_s: Likewise.
         ks: Kolmogorov-Smirnov distance of both.
         w1_s: Wasserstein distance of both.
+        measured_lag_1: Correlation of each delay in the trace with the next; None where that says nothing. Both
+            distances are blind to the order of delays: what has the law and no memory has both at zero.
+        predicted_lag_1: The same of what the link delivers to the flow that is predicted for.
     """
 
     path: TracedPath
@@ -42,11 +46,22 @@ class Agreement(Struct, frozen=True, kw_only=True):
     predicted_p99_s: float
     ks: float
     w1_s: float
+    measured_lag_1: float | None = None
+    predicted_lag_1: float | None = None
 
     @classmethod
     def of(cls, path: TracedPath, measured_s: NDArray[np.float64], predicted_s: NDArray[np.float64]) -> Agreement:
-        """Return the agreement of two samples of delays, neither of them empty, to the kernel's nanosecond."""
-        measured_s, predicted_s = np.round(measured_s, 9), np.round(predicted_s, 9)
+        """Return the agreement of two samples of delays, to the kernel's nanosecond.
+
+        Args:
+            path: Of which path.
+            measured_s: Delays in the order of sending; NaN where there is none, but not everywhere, ``[n]``.
+            predicted_s: The same of what the link delivers, ``[m]``.
+        """
+        memory = lag_1(measured_s), lag_1(predicted_s)
+        measured_s, predicted_s = (
+            np.round(delay_s[~np.isnan(delay_s)], 9) for delay_s in (measured_s, predicted_s)
+        )
         return cls(
             path=path,
             measured_mean_s=float(measured_s.mean()),
@@ -57,6 +72,8 @@ class Agreement(Struct, frozen=True, kw_only=True):
             predicted_p99_s=float(np.quantile(predicted_s, 0.99)),
             ks=ks_distance(measured_s, predicted_s),
             w1_s=wasserstein_1(measured_s, predicted_s),
+            measured_lag_1=memory[0],
+            predicted_lag_1=memory[1],
         )
 
     @property

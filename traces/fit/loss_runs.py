@@ -16,7 +16,8 @@ seconds apart, with k = lambda + mu and the share of bad time b = lambda / k:
 
     p = b (1 - exp(-k D))      r = (1 - b) (1 - exp(-k D))      1 - p - r = exp(-k D)
 
-So the chain fitted at the trace's rate gives k, and k the chain at the flow's. Whether there are bursts at all
+So the chain fitted at the trace's rate gives k, and k the chain at the flow's. D is the mean interval: of a sender
+that is not even the median would be too short, and so every outage. Whether there are bursts at all
 is asked first: in how many runs so many losses fall by chance is known exactly (Wald and Wolfowitz 1940).
 
 Source: Gilbert 1960; Dempster, Laird, Rubin 1977.
@@ -36,6 +37,8 @@ from netlab.traces.fit.outages import Outages, find_outages
 from netlab.traces.fit.sources import LossSource
 from netlab.traces.fit.split import Split
 from netlab.traces.loss import GilbertElliott
+from netlab.traces.loss_run import runs_of
+from netlab.traces.ratio_interval import wilson_interval
 from netlab.traces.trace import UNKNOWN
 
 __all__ = ["Interval", "LossFit", "chance_of_runs", "fit_loss"]
@@ -43,7 +46,6 @@ __all__ = ["Interval", "LossFit", "chance_of_runs", "fit_loss"]
 LEVEL = 0.01
 """Bursts are taken for real where chance gives so few runs less often than this."""
 
-Z_95 = 1.959964
 _LONGEST_EXPONENT = 700.0
 
 
@@ -61,26 +63,28 @@ class LossFit(Struct, frozen=True, kw_only=True):
     Attributes:
         packets: Packets of which it is known.
         lost: How many of them were lost.
-        runs: In how many runs.
+        runs: In how many runs; None where it is not known which packets were lost, only how many.
         chance: How likely so few runs are where losses are independent.
         ratio: Share lost, of the round trip where it is one.
         outage_s: Mean time that the path is bad; None where losses are independent.
         gap_s: Mean time that it is good; None likewise.
         loss_in_bad: Share lost while it is bad; None likewise.
         share: The direction's share of a round trip's losses; None where they are its own.
+        interval_s: How far apart the packets were on average: what lasts less is a lone loss, or is not seen.
         longest_s: How long the longest run lasted.
         longest_chance: How likely one so long or longer is by what was fitted.
     """
 
     packets: int
     lost: int
-    runs: int
+    runs: int | None
     chance: float
     ratio: Interval
     outage_s: Interval | None = None
     gap_s: Interval | None = None
     loss_in_bad: Interval | None = None
     share: float | None = None
+    interval_s: float = 0.0
     longest_s: float = 0.0
     longest_chance: float = 1.0
 
@@ -118,52 +122,52 @@ class LossFit(Struct, frozen=True, kw_only=True):
 
 
 def fit_loss(source: LossSource) -> LossFit:
-    """Return how the packets of a trace were lost, and how sure that is."""
+    """Return how the packets of a trace were lost, and how sure that is; of spread losses their ratio alone."""
     trace = source.trace
     known = trace.lost != UNKNOWN
     lost = trace.lost[known] == 1
     where = np.flatnonzero(lost)
-    runs = int(lost[:1].sum() + (np.diff(lost.astype(np.int8)) == 1).sum())
-    sent_s = trace.t_s[known]
-    interval_s = float(np.median(np.diff(sent_s))) if sent_s.size > 1 else 0.0
-    chance = chance_of_runs(lost.size, where.size, runs)
+    runs = int(runs_of(lost)[0].size) if trace.has_loss_runs else None
+    outages = find_outages(trace)
+    chance = 1.0 if runs is None else chance_of_runs(lost.size, where.size, runs)
     fit = LossFit(
         packets=int(lost.size),
         lost=int(where.size),
         runs=runs,
         chance=chance,
-        ratio=_wilson(where.size, lost.size),
+        ratio=Interval(where.size / lost.size, *wilson_interval(where.size, lost.size)),
         share=source.share,
+        interval_s=outages.interval_s,
     )
-    if chance < LEVEL and interval_s and 2 <= where.size < lost.size:
+    if chance < LEVEL and fit.interval_s and 2 <= where.size < lost.size:
         # From the last loss on round to the first: else the run that ended last would have no end.
-        fit = _with_bursts(fit, np.diff(np.append(where, where[0] + lost.size)), interval_s)
-    return _with_longest(fit, find_outages(trace), interval_s)
+        fit = _with_bursts(fit, np.diff(np.append(where, where[0] + lost.size)))
+    return _with_longest(fit, outages)
 
 
-def _with_longest(fit: LossFit, outages: Outages, interval_s: float) -> LossFit:
+def _with_longest(fit: LossFit, outages: Outages) -> LossFit:
     """Return the fit with its longest run, and how likely that is among so many of geometric length."""
     if not fit.runs:
         return fit
     again = fit.ratio.value
-    if interval_s and fit.loss_in_bad is not None:
-        chain = fit.for_direction(None).at_rate(1.0 / interval_s)
+    if fit.interval_s and fit.loss_in_bad is not None:
+        chain = fit.for_direction(None).at_rate(1.0 / fit.interval_s)
         again = (1.0 - chain.r) * chain.loss_in_bad if isinstance(chain, GilbertElliott) else again
     longer = again ** (int(outages.packets.max()) - 1)
     chance = -math.expm1(fit.runs * math.log1p(-longer)) if longer < 1.0 else 1.0
     return msgspec.structs.replace(fit, longest_s=float(outages.length_s.max()), longest_chance=chance)
 
 
-def _with_bursts(fit: LossFit, distances: NDArray[np.int64], interval_s: float) -> LossFit:
+def _with_bursts(fit: LossFit, distances: NDArray[np.int64]) -> LossFit:
     found = fit_bursts(distances)
     if found is None:
         return fit
     ratio = fit.ratio.value
-    best = _in_time(found, ratio, interval_s)
+    best = _in_time(found, ratio, fit.interval_s)
     if best is None:
         return fit
     again = [
-        _in_time(Bursts(*one), mean, interval_s)
+        _in_time(Bursts(*one), mean, fit.interval_s)
         for *one, mean in resampled_bursts(distances, found.loss_in_bad < 1.0).tolist()
     ]
     spread = np.array([one for one in again if one is not None] or [best])
@@ -205,16 +209,3 @@ def chance_of_runs(packets: int, lost: int, runs: int) -> float:
 
     logs = choose(lost - 1, k - 1) + choose(packets - lost + 1, k) - choose(packets, np.array([lost]))
     return float(min(np.exp(logs).sum(), 1.0))
-
-
-def _wilson(lost: int, packets: int) -> Interval:
-    """Return a ratio of independent events with its interval.
-
-    Source: Wilson 1927.
-    """
-    ratio = lost / packets
-    middle = (ratio + Z_95**2 / (2 * packets)) / (1.0 + Z_95**2 / packets)
-    half = (
-        Z_95 * math.sqrt(ratio * (1.0 - ratio) / packets + (Z_95 / (2 * packets)) ** 2) / (1.0 + Z_95**2 / packets)
-    )
-    return Interval(ratio, max(middle - half, 0.0) if lost else 0.0, min(middle + half, 1.0))

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.traces.distance import wasserstein_1
+from netlab.traces.fifo import leave_s
 
 __all__ = ["Compensated", "compensate_order", "queued_s"]
 
@@ -47,8 +48,7 @@ class Compensated(NamedTuple):
 def queued_s(drawn_s: NDArray[np.float64], interval_s: float) -> NDArray[np.float64]:
     """Return the delays of packets sent at even intervals that draw these and keep their order, ``[n]``."""
     sent_s = np.arange(drawn_s.size) * interval_s
-    delays: NDArray[np.float64] = np.maximum.accumulate(sent_s + drawn_s) - sent_s
-    return delays
+    return leave_s(sent_s + drawn_s) - sent_s
 
 
 def compensate_order(delay_s: NDArray[np.float64], packet_rate_hz: float, loss_ratio: float = 0.0) -> Compensated:

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from netlab.traces.autocorrelation import lag_1
 from netlab.traces.bound import bounded_number
-from netlab.traces.delivery import delivered_delays_s
+from netlab.traces.delivery import sent_delays_s
 from netlab.traces.fit.agreement import Agreement, origins_of
 from netlab.traces.fit.delivered_rate import RateFit, fit_rate
 from netlab.traces.fit.loss_runs import LEVEL, LossFit, fit_loss
@@ -27,17 +28,21 @@ from netlab.traces.fit.order_cost import compensate_order
 from netlab.traces.fit.quantile_table import delay_fields, within_reach
 from netlab.traces.fit.round_trip_split import split_round_trip
 from netlab.traces.fit.schedule_fit import profile_name
+from netlab.traces.fit.sending import mean_interval_s
 from netlab.traces.fit.sources import OVERTAKES, DelaySource, Sources, find_sources
 from netlab.traces.fit.split import SYMMETRIC, Split
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
-from netlab.traces.provenance import Provenance
+from netlab.traces.provenance import PACKET_RATES_HZ, Provenance
 from netlab.traces.trace import Trace, TracedPath
+from netlab.units import format_duration
 
-__all__ = ["PairFit", "fit_pair", "fit_traces"]
+__all__ = ["PairFit", "fit_pair"]
 
 PACKET_RATE_HZ = 50.0
 SIMULATED = 100_000
+COARSE = 2.0
+"""From so many of the flow's packets to one of the trace's on, what happens between those goes unseen."""
 
 
 class PairFit(NamedTuple):
@@ -48,29 +53,24 @@ class PairFit(NamedTuple):
         losses: How each direction loses, forward first; None where nothing is known.
         rates: The rate of each; None likewise.
         agreements: What is predicted beside what was measured, for each trace whose delays are used.
+        packet_rate_hz: Of the flow that it is for.
+        interval_s: How far apart the packets of the traces were on average, the widest of those used.
     """
 
     pair: ProfilePair
     losses: tuple[LossFit | None, LossFit | None]
     rates: tuple[RateFit | None, RateFit | None]
     agreements: list[Agreement]
+    packet_rate_hz: float
+    interval_s: float
+
+    @property
+    def is_coarse(self) -> bool:
+        """Tell whether the flow's packets come closer than the traces can tell of."""
+        return self.packet_rate_hz * self.interval_s > COARSE
 
 
 def fit_pair(
-    traces: Sequence[Trace],
-    *,
-    split: Split = SYMMETRIC,
-    packet_rate_hz: float = PACKET_RATE_HZ,
-    base_delay_s: float | None = None,
-    name: str = "",
-) -> ProfilePair:
-    """Return the pair of profiles of ``fit_traces``; arguments and errors are the same."""
-    return fit_traces(
-        traces, split=split, packet_rate_hz=packet_rate_hz, base_delay_s=base_delay_s, name=name
-    ).pair
-
-
-def fit_traces(
     traces: Sequence[Trace],
     *,
     split: Split = SYMMETRIC,
@@ -91,7 +91,7 @@ def fit_traces(
         TraceError: The traces do not say what is needed.
         ProfileError: A number is out of range.
     """
-    bounded_number("packet_rate_hz", packet_rate_hz, 1e-3, 1e6)
+    bounded_number("packet_rate_hz", packet_rate_hz, *PACKET_RATES_HZ)
     sources = find_sources(traces, split, base_delay_s)
     assumptions = list(sources.assumptions)
     losses = _losses(sources, packet_rate_hz, assumptions)
@@ -117,9 +117,11 @@ def fit_traces(
             method=method,
             origins=origins_of(traces, agreements),
             assumptions=tuple(dict.fromkeys(assumptions)),
+            packet_rate_hz=packet_rate_hz,
         ),
     )
-    return PairFit(pair, losses, rates, agreements)
+    intervals_s = [mean_interval_s(source.trace.t_s) for source in (*sources.delay, *sources.loss) if source]
+    return PairFit(pair, losses, rates, agreements, packet_rate_hz, max(intervals_s, default=0.0))
 
 
 def _losses(
@@ -131,12 +133,21 @@ def _losses(
         fits = first, None if first is None else first.for_direction(back.share)
     else:
         fits = first, None if back is None else fit_loss(back)
+    if any(fit is not None and fit.lost and fit.runs is None for fit in fits):
+        assumptions.append(
+            "losses are taken as independent: it is known how many packets were lost, not which, so that bursts "
+            "cannot be seen"
+        )
     if any(fit is not None and fit.outage_s is not None for fit in fits):
         assumptions.append(
             f"losses come in bursts that last a time: the chain is for {packet_rate_hz:g} packets/s"
         )
-    elif any(fit is not None and fit.lost for fit in fits):
-        assumptions.append(f"losses are independent: their runs are as chance has them (level {LEVEL:.0%})")
+    elif alone := [fit for fit in fits if fit is not None and fit.lost and fit.runs is not None]:
+        interval = format_duration(float(f"{max(fit.interval_s for fit in alone):.3g}"))
+        assumptions.append(
+            f"losses are independent at the trace's interval of {interval} (their runs are as chance has them, "
+            f"level {LEVEL:.0%}); shorter bursts cannot be seen"
+        )
     return fits
 
 
@@ -206,30 +217,32 @@ def _known(source: DelaySource, assumptions: list[str]) -> NDArray[np.float64]:
 
 def _memory_words(sources: Sources) -> str:
     source = next(source for source in sources.delay if source is not None)
-    delay_s = source.trace.delays_s
-    centred = delay_s - delay_s.mean()
-    variance = float((centred**2).sum())
-    lag_1 = float((centred[1:] * centred[:-1]).sum()) / variance if variance > 0.0 else 0.0
-    return f"each packet's delay is drawn on its own; in the trace neighbours are correlated by {lag_1:.2f}"
+    memory = lag_1(source.trace.delay_s)
+    alike = "nothing can be said of neighbours"
+    if memory is not None:
+        interval = format_duration(float(f"{mean_interval_s(source.trace.t_s):.3g}"))
+        alike = f"neighbours, {interval} apart, are correlated by {memory:.2f}"
+    return f"each packet's delay is drawn on its own; in the trace {alike}"
 
 
 def _agreements(
     sources: Sources, forward: LinkProfile, back: LinkProfile, packet_rate_hz: float
 ) -> list[Agreement]:
-    """Return how what is delivered agrees with each trace whose delays are used."""
+    """Return how what is delivered agrees with each trace whose delays are used.
+
+    Of a round trip each packet is sent both ways at once, and its delays are added: two even flows, as
+    ``compensate_order`` and ``netlab verify`` have them. An echo, sent when the way there is over, waits a little
+    longer on a link that keeps order.
+    """
     agreements: dict[TracedPath, Agreement] = {}
     for way, source in enumerate(sources.delay):
         if source is None or source.trace.path in agreements:
             continue
         delivered_s = [
-            delivered_delays_s(profile, packet_rate_hz, seed=seed, n=SIMULATED)
+            sent_delays_s(profile, packet_rate_hz, seed=seed, n=SIMULATED)
             for seed, profile in enumerate((forward, back))
         ]
-        got_s = delivered_s[way]
-        if source.share is not None:
-            both = min(one.size for one in delivered_s)
-            got_s = delivered_s[0][:both] + delivered_s[1][:both]
-        if got_s.size:
-            data_s = source.delay_s[~np.isnan(source.delay_s)]
-            agreements[source.trace.path] = Agreement.of(source.trace.path, data_s, got_s)
+        got_s = delivered_s[way] if source.share is None else delivered_s[0] + delivered_s[1]
+        if not np.isnan(got_s).all():
+            agreements[source.trace.path] = Agreement.of(source.trace.path, source.delay_s, got_s)
     return list(agreements.values())

@@ -9,7 +9,9 @@ The second is a deconvolution of R with itself, by expectation maximisation over
 far, a round trip of r came from X = x with probability f(x) f(r - x) / (f * f)(r); the mean of that over all
 round trips is the next f. It never leaves what is positive and comes nearer to the data (in likelihood) with
 every turn. Late turns fit the few extreme values at the cost of the rest, so the turn whose round trip is
-nearest to the data (Wasserstein) is kept; and the law is used where that is nearer than the scaled one's.
+nearest to the data (Wasserstein) is kept. Whether the law is used, data decide that it was not made of: the
+round trips are dealt into two halves, both laws made of each and held against the other. What unfolding a
+sample widens is taken back, to exactly half of the round trip's mean and variance.
 
 Source: Richardson 1972, Lucy 1974 (the same iteration for a known second law); Dempster, Laird, Rubin 1977.
 """
@@ -25,13 +27,23 @@ from netlab.traces.distance import wasserstein_1
 from netlab.traces.distribution import TABLE_ENTRIES
 from netlab.traces.fit.split import Split
 
-__all__ = ["SplitDelays", "scaled_way_s", "split_round_trip", "sum_values_s", "unfolded_way_s"]
+__all__ = [
+    "SplitDelays",
+    "scaled_way_s",
+    "split_round_trip",
+    "sum_values_s",
+    "unfolded_way_s",
+    "unfolding_gain",
+]
 
 TURNS = 100
 LEAST_BINS, MOST_BINS = 512, 2**15
 BINS_A_QUARTILE_RANGE = 200
-WORTH_UNFOLDING = 0.9
-"""The unfolded law has to be so much nearer to the data than the scaled one."""
+WORTH_UNFOLDING = 0.95
+"""The unfolded law has to be so much nearer to data it was not made of than the scaled one."""
+
+LEAST_UNFOLDED = 100
+"""Of fewer round trips a shape is chance."""
 
 _FLOOR = 1e-13
 _SUM_POINTS = 512
@@ -43,7 +55,7 @@ class SplitDelays(NamedTuple):
     Attributes:
         forward_s: Of the way there, ``[n]``.
         back_s: Of the way back, ``[m]``.
-        method: In words, for the provenance.
+        method: In words, for the provenance, with the deviations that came of it.
         clipped_ratio: Share of the scaled delays that fell below zero and were put there.
     """
 
@@ -57,14 +69,52 @@ def split_round_trip(round_trip_s: NDArray[np.float64], split: Split) -> SplitDe
     """Return the delays of both directions for a round trip, ``[n]``."""
     forward_s, back_s = (scaled_way_s(round_trip_s, share) for share in split.shares)
     below = max(_below_zero(round_trip_s, share) for share in split.shares)
-    scaled = SplitDelays(forward_s, back_s, "the round trip's quantiles, scaled to a direction", below)
-    if not split.is_symmetric or float(np.ptp(round_trip_s)) < 1e-9:
-        return scaled
-    unfolded_s = unfolded_way_s(round_trip_s)
-    far = [wasserstein_1(sum_values_s(way_s, way_s), round_trip_s) for way_s in (unfolded_s, forward_s)]
-    if far[0] > WORTH_UNFOLDING * far[1]:
-        return scaled
-    return SplitDelays(unfolded_s, unfolded_s, "the law whose sum of two is the round trip's (deconvolution)")
+    if split.is_symmetric and unfolding_gain(round_trip_s) < WORTH_UNFOLDING:
+        way_s = _of_half_variance(unfolded_way_s(round_trip_s), round_trip_s)
+        words = "the law whose sum of two is the round trip's (deconvolution)"
+        return SplitDelays(way_s, way_s, f"{words}; {_deviations(way_s)}")
+    words = "the round trip's quantiles, scaled to a direction"
+    return SplitDelays(forward_s, back_s, f"{words}; {_deviations(forward_s, back_s)}", below)
+
+
+def unfolding_gain(round_trip_s: NDArray[np.float64]) -> float:
+    """Return how far the unfolded law's round trip is from data that it was not made of, in the scaled one's.
+
+    Both laws are made of a random half and compared with the other, and the other way round.
+
+    Args:
+        round_trip_s: Round trips, ``[n]``.
+
+    Returns:
+        The ratio of both Wasserstein distances; infinite for too few round trips, or such as are alike.
+    """
+    if round_trip_s.size < LEAST_UNFOLDED or float(np.ptp(round_trip_s)) < 1e-9:
+        return np.inf
+    dealt_s = np.random.default_rng(0).permutation(round_trip_s)
+    halves = dealt_s[::2], dealt_s[1::2]
+    unfolded = scaled = 0.0
+    for made_of, held_out in (halves, halves[::-1]):
+        if float(np.ptp(made_of)) < 1e-9:
+            return np.inf
+        way_s = _of_half_variance(unfolded_way_s(made_of), made_of)
+        unfolded += wasserstein_1(sum_values_s(way_s, way_s), held_out)
+        way_s = scaled_way_s(made_of, 0.5)
+        scaled += wasserstein_1(sum_values_s(way_s, way_s), held_out)
+    return unfolded / scaled if scaled > 0.0 else np.inf
+
+
+def _of_half_variance(way_s: NDArray[np.float64], round_trip_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a law moved and scaled to half of the round trip's mean and variance, where none falls below zero."""
+    mean_s, sd_s = 0.5 * float(round_trip_s.mean()), float(round_trip_s.std()) / 2.0**0.5
+    own_s = float(way_s.std())
+    if own_s <= 0.0:
+        return way_s
+    exact = mean_s + (way_s - float(way_s.mean())) * (sd_s / own_s)
+    return np.round(exact, 7) if float(exact.min()) >= 0.0 else way_s
+
+
+def _deviations(*ways_s: NDArray[np.float64]) -> str:
+    return "deviation of a way " + " and ".join(f"{1e3 * float(way_s.std()):.4g} ms" for way_s in ways_s)
 
 
 def scaled_way_s(round_trip_s: NDArray[np.float64], share: float) -> NDArray[np.float64]:

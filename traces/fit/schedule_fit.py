@@ -30,12 +30,12 @@ from netlab.traces.fit.sources import OVERTAKES, LossSource, Sources, find_sourc
 from netlab.traces.fit.split import SYMMETRIC, Split
 from netlab.traces.fit.step_levels import DelayLevels, Grid, delay_levels, loss_levels, rate_levels
 from netlab.traces.pair import MAX_NAME, ProfilePair
-from netlab.traces.provenance import Provenance
+from netlab.traces.provenance import PACKET_RATES_HZ, Provenance
 from netlab.traces.schedule import MAX_SCHEDULE_S, MAX_STEPS
 from netlab.traces.trace import Trace
 from netlab.units import format_duration
 
-__all__ = ["ScheduleFit", "fit_schedule", "fit_steps", "profile_name"]
+__all__ = ["ScheduleFit", "fit_schedule", "profile_name"]
 
 LEAST_STEP_S = 1e-3
 MAX_GRID = 2_000_000
@@ -58,30 +58,6 @@ class ScheduleFit(NamedTuple):
 
 
 def fit_schedule(
-    traces: Sequence[Trace],
-    step_s: float,
-    *,
-    loop: bool = False,
-    name: str = "",
-    split: Split = SYMMETRIC,
-    packet_rate_hz: float | None = None,
-    base_delay_s: float | None = None,
-    outage_s: float | None = None,
-) -> ProfilePair:
-    """Return the pair of ``fit_steps``; arguments and errors are the same."""
-    return fit_steps(
-        traces,
-        step_s,
-        loop=loop,
-        name=name,
-        split=split,
-        packet_rate_hz=packet_rate_hz,
-        base_delay_s=base_delay_s,
-        outage_s=outage_s,
-    ).pair
-
-
-def fit_steps(
     traces: Sequence[Trace],
     step_s: float,
     *,
@@ -116,7 +92,7 @@ def fit_steps(
     """
     bounded_number("step_s", step_s, LEAST_STEP_S, 3600.0)
     if packet_rate_hz is not None:
-        bounded_number("packet_rate_hz", packet_rate_hz, 1e-3, 1e6)
+        bounded_number("packet_rate_hz", packet_rate_hz, *PACKET_RATES_HZ)
     outage_s = OUTAGE_STEPS * step_s if outage_s is None else bounded_number("outage_s", outage_s, 0.0, 1e9)
     sources = find_sources(traces, split, base_delay_s)
     assumptions = list(sources.assumptions)
@@ -137,6 +113,7 @@ def fit_steps(
             method=f"schedule: level and spread of the delay, rate and loss in steps of {step}",
             origins=origins_of(traces, agreements),
             assumptions=tuple(assumptions),
+            packet_rate_hz=packet_rate_hz,
         ),
     )
     return ScheduleFit(pair, agreements)
@@ -184,7 +161,12 @@ def _steps(
         directions.append(Direction(*levels[way], loss, rate_bps, losses[way].windows))
         if raised:
             assumptions.append(f"{raised} steps with less than a full packet a step were given that rate")
-    if any(sources.loss):
+    if any(source is not None and not source.trace.has_loss_runs for source in sources.loss):
+        assumptions.append(
+            "losses of a step are taken as independent: it is known how many packets were lost, not which, so "
+            "that outages cannot be seen"
+        )
+    if any(source is not None and source.trace.has_loss_runs for source in sources.loss):
         assumptions.append(
             f"packets lost in a row for {outage_s * 1e3:g} ms or longer are outages: all is lost then"
         )

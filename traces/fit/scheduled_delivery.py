@@ -1,7 +1,8 @@
 """What the steps of a schedule deliver to a flow, and how far that is from the trace they were made from.
 
 The same queue as in ``delivery.py`` (a packet waits for those before it), but for a hundred thousand steps at
-once: no table is made for a step. Knows steps and sources.
+once: no table is made for a step. Of a round trip each packet is sent both ways at once, and its delays are
+added: two flows, as ``netlab verify`` sends them. Knows steps and sources.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from netlab.traces.fifo import leave_s
 from netlab.traces.fit.agreement import Agreement
 from netlab.traces.fit.schedule_steps import SQRT_3, WindowedSteps, is_normal
 from netlab.traces.fit.sources import Sources
@@ -33,12 +35,10 @@ def scheduled_agreements(
         if source.share is None:
             got_s = scheduled_delays_s(steps, way, sent_s, rng)
         else:
-            there_s = scheduled_delays_s(steps, 0, sent_s, rng)
-            # A lost packet turns round nowhere; until it is left out, it does so at once.
-            got_s = there_s + scheduled_delays_s(steps, 1, sent_s + np.nan_to_num(there_s), rng)
-        got_s, data_s = got_s[~np.isnan(got_s)], source.delay_s[~np.isnan(source.delay_s)]
-        if got_s.size:
-            agreements[source.trace.path] = Agreement.of(source.trace.path, data_s, got_s)
+            # A flow each way, as ``pair_fit`` predicts it too: the way back is not an echo.
+            got_s = scheduled_delays_s(steps, 0, sent_s, rng) + scheduled_delays_s(steps, 1, sent_s, rng)
+        if not np.isnan(got_s).all():
+            agreements[source.trace.path] = Agreement.of(source.trace.path, source.delay_s, got_s)
     return list(agreements.values())
 
 
@@ -50,7 +50,7 @@ def scheduled_delays_s(
     Args:
         steps: The steps of both directions.
         way: 0 forward, 1 back.
-        sent_s: When each is sent, in any order, ``[sent]``.
+        sent_s: When each is sent, never decreasing, ``[sent]``.
         rng: Draws delays and losses.
     """
     index = np.searchsorted(steps.starts_s, sent_s + 1e-9, side="right") - 1
@@ -64,13 +64,10 @@ def scheduled_delays_s(
     )
     lost = rng.random(sent_s.size) < loss_ratio
     transmit_s = np.where(lost | (rate_bps == 0.0), 0.0, PACKET_BITS / np.where(rate_bps == 0.0, 1.0, rate_bps))
-    order = np.argsort(sent_s, kind="stable")
-    # A queue: leave_i = max(ready_i, leave_{i-1}) + transmit_i, a running maximum less what was transmitted.
-    transmitted_s = np.cumsum(transmit_s[order])
-    ready_s = np.where(lost, -np.inf, sent_s + drawn_s)[order] - (transmitted_s - transmit_s[order])
-    leave_s = np.empty(sent_s.size)
-    leave_s[order] = np.maximum.accumulate(ready_s) + transmitted_s
-    return np.where(lost, np.nan, leave_s - sent_s if steps.ordered[way] else drawn_s)
+    if not steps.ordered[way]:
+        return np.where(lost, np.nan, drawn_s)
+    ready_s = np.where(lost, -np.inf, sent_s + drawn_s)
+    return np.where(lost, np.nan, leave_s(ready_s, transmit_s) - sent_s)
 
 
 def _sending(t_s: NDArray[np.float64], duration_s: float, packet_rate_hz: float | None) -> NDArray[np.float64]:

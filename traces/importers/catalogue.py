@@ -19,8 +19,8 @@ from importlib import import_module
 from typing import NamedTuple
 
 from netlab.traces.importers.importer import Importer, ImportOptions
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.trace import RowError, Trace
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTERS", "RANKS", "import_trace", "recognise"]
 
@@ -59,6 +59,7 @@ _PACKED = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"7z\xbc\xaf\x27\x1c": "7z",
 }
+_WORDS = {"interval_s": "--interval", "bin_s": "--bin", "columns": "--column", "kind": "--kind"}
 _HINT = "name its format by --format; `netlab trace formats` lists them"
 
 
@@ -91,7 +92,8 @@ def import_trace(
         options: What the file does not say itself.
 
     Raises:
-        TraceError: It cannot be read, no format or more than one recognises it, or it breaks its format's rules.
+        TraceError: It cannot be read, no format or more than one recognises it, it breaks its format's rules, or
+            an option is given that the format does not use.
     """
     source = TraceSource(path)
     if format_name and format_name not in IMPORTERS:
@@ -103,6 +105,7 @@ def import_trace(
     if options.columns and not format_name:
         format_name = "csv"  # names that nobody else knows are what one says columns for
     importer = IMPORTERS[format_name] if format_name else recognise(source)
+    _refuse_options(source, importer, options)
     try:
         return importer.read(source, options)
     except RowError as error:
@@ -136,6 +139,15 @@ def recognise(source: TraceSource) -> Importer:
             raise source.refuse(f"{names} claim it equally: {rank} do not tell them apart", hint=_either(found))
     tried = ", ".join(IMPORTERS)
     raise source.refuse(f"is in none of the formats known by content (tried {tried})", hint=_HINT)
+
+
+def _refuse_options(source: TraceSource, importer: Importer, options: ImportOptions) -> None:
+    """Refuse what was said of a file and would be passed over."""
+    for name in sorted(options.given - importer.options):
+        users = ", ".join(other for other in IMPORTERS if name in IMPORTERS[other].options)
+        raise source.refuse(
+            f"the format {importer.name} does not use {_WORDS[name]}", hint=f"leave it out: it is for {users}"
+        )
 
 
 def _either(found: list[Importer]) -> str:

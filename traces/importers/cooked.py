@@ -19,12 +19,11 @@ import numpy as np
 from netlab.traces.importers.importer import Importer, ImportOptions
 from netlab.traces.importers.number_pairs import head_pairs, read_pairs
 from netlab.traces.importers.oboe import is_chunked
-from netlab.traces.importers.source import TraceSource
-from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+from netlab.traces.trace import MAX_TIME_S, ClockVerdict, Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER"]
 
-MAX_TIME_S = 1e10
 MAX_RATE_MBPS = 1e7
 MAX_USUAL_STEP_S = 50.0
 """Steps further apart are rather milliseconds, where the rates are no Mbit/s either."""

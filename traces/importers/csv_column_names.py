@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from netlab.did_you_mean import did_you_mean
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.trace import TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["CsvColumn", "find_columns", "meaning", "require_column"]
 

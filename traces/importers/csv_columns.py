@@ -7,8 +7,8 @@
     1;;                         1.0, unknown
 
 Separated by comma, semicolon or tab, the one that the header has; with the last two a decimal comma is read.
-A column with ``forward`` or ``back`` in its name goes into a trace of that direction. Without a column of
-times the rows are evenly spread.
+A column with ``forward`` or ``back`` in its name goes into a trace of that direction; delays of both go through
+``one_way_columns.py``, as two clocks may have measured them. Without a column of times the rows are evenly spread.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 
 from netlab.traces.importers.csv_column_names import CsvColumn, find_columns, meaning, require_column
 from netlab.traces.importers.importer import Importer, ImportOptions
-from netlab.traces.importers.source import TraceSource
-from netlab.traces.number_columns import NumberError, read_columns
-from netlab.traces.trace import UNKNOWN, ClockVerdict, RowError, Trace, TracedPath
+from netlab.traces.importers.one_way_columns import OneWayDelays, one_way_delays
+from netlab.traces.number_columns import NumberError, read_columns, whole_numbers
+from netlab.traces.trace import ClockVerdict, RowError, Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER"]
 
 MAX_HEADER_BYTES = 1 << 14
 MAX_COLUMNS = 1000
+MAX_COPIES = 2**31 - 1
 
 _DELIMITERS = (b",", b";", b"\t")
 _EMPTY_WORDS = (b"nan", b"NaN", b"NA", b"null", b"None", b"-")
@@ -65,7 +67,7 @@ def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
     try:
         wanted = [column.place for column in columns]
         values = read_columns(body, len(names), wanted, delimiter=delimiter, unknown=_EMPTY_WORDS)
-        return _traces(source, list(zip(columns, values, strict=True)), options)
+        return _traces(source, line + 1, list(zip(columns, values, strict=True)), options)
     except NumberError as error:
         raise source.refuse(str(error), line + error.row + 1, _HINT) from None
     except RowError as error:
@@ -94,7 +96,10 @@ def _plain(body: bytes, delimiter: bytes) -> bytes:
 
 
 def _traces(
-    source: TraceSource, columns: list[tuple[CsvColumn, NDArray[np.float64]]], options: ImportOptions
+    source: TraceSource,
+    first_line: int,
+    columns: list[tuple[CsvColumn, NDArray[np.float64]]],
+    options: ImportOptions,
 ) -> list[Trace]:
     t_s = _times(columns, options)
     by_path: dict[TracedPath, dict[str, NDArray[np.float64]]] = {}
@@ -102,7 +107,12 @@ def _traces(
         if column.quantity != "t":
             path = column.path or _unsaid_path(columns)
             by_path.setdefault(path, {})[column.quantity] = _scaled(values, column.scale)
-    return [_trace(source, t_s, path, by_path[path]) for path in _PATHS if path in by_path]
+    ways = [by_path.get(path, {}) for path in (TracedPath.FORWARD, TracedPath.BACK)]
+    delays = one_way_delays(source, first_line, t_s, ways[0].get("delay"), ways[1].get("delay"))
+    for way, delay_s in zip(ways, (delays.forward_s, delays.back_s), strict=True):
+        if delay_s is not None:
+            way["delay"] = delay_s
+    return [_trace(source, t_s, path, by_path[path], delays) for path in _PATHS if path in by_path]
 
 
 def _unsaid_path(columns: list[tuple[CsvColumn, NDArray[np.float64]]]) -> TracedPath:
@@ -112,32 +122,28 @@ def _unsaid_path(columns: list[tuple[CsvColumn, NDArray[np.float64]]]) -> Traced
 
 
 def _trace(
-    source: TraceSource, t_s: NDArray[np.float64], path: TracedPath, columns: dict[str, NDArray[np.float64]]
+    source: TraceSource,
+    t_s: NDArray[np.float64],
+    path: TracedPath,
+    columns: dict[str, NDArray[np.float64]],
+    one_way: OneWayDelays,
 ) -> Trace:
-    one_clock = path is TracedPath.ROUND_TRIP
+    clocks, words = ClockVerdict.ONE_CLOCK, f"{source.name}, csv"
+    if path is not TracedPath.ROUND_TRIP:
+        clocks = one_way.clocks if "delay" in columns else ClockVerdict.UNKNOWN
+        words += f"; {one_way.words}" if one_way.words and "delay" in columns else ""
+    lost, copies = columns.get("lost"), columns.get("copies")
     return Trace.of(
         t_s,
         path=path,
-        clocks=ClockVerdict.ONE_CLOCK if one_clock else ClockVerdict.UNKNOWN,
+        clocks=clocks,
         delay_s=columns.get("delay"),
-        lost=None if (lost := _counts(columns, "lost", 1)) is None else lost.astype(np.int8),
-        copies=_counts(columns, "copies", 2**31 - 1),
+        lost=None if lost is None else whole_numbers(lost, "lost", 1).astype(np.int8),
+        copies=None if copies is None else whole_numbers(copies, "copies", MAX_COPIES),
         rate_bps=columns.get("rate"),
-        source=f"{source.name}, csv",
+        source=words,
         source_sha256=source.sha256,
     )
-
-
-def _counts(columns: dict[str, NDArray[np.float64]], name: str, most: int) -> NDArray[np.int32] | None:
-    if name not in columns:
-        return None
-    column = columns[name]
-    unknown = np.isnan(column)
-    broken = ~unknown & ((column < 0) | (column > most) | (column != np.floor(column)))
-    if broken.any():
-        row = int(np.argmax(broken))
-        raise RowError(row, f"{name} = {column[row]:g}: must be a whole number, 0 .. {most}", "")
-    return np.where(unknown, UNKNOWN, column).astype(np.int32)
 
 
 def _times(columns: list[tuple[CsvColumn, NDArray[np.float64]]], options: ImportOptions) -> NDArray[np.float64]:
@@ -147,7 +153,9 @@ def _times(columns: list[tuple[CsvColumn, NDArray[np.float64]]], options: Import
             if np.isnan(values).any():
                 raise RowError(int(np.argmax(np.isnan(values))), "no time: each row must have one", "")
             # Before it is scaled: nanoseconds since 1970 have digits to spare only as differences.
-            return _scaled(values - values[0], column.scale) if values[0] else _scaled(values, column.scale)
+            with np.errstate(over="ignore", invalid="ignore"):  # to what a trace refuses
+                since_first = values - values[0] if values[0] else values
+            return _scaled(since_first, column.scale)
     rows = columns[0][1].size
     return np.arange(rows, dtype=np.float64) * options.interval_or_default_s
 
@@ -162,5 +170,9 @@ def _scaled(values: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
 
 
 IMPORTER = Importer(
-    "csv", "CSV with column names: t_s, rtt_ms, lost, rate_mbps, ... or --column", _recognises, _read
+    "csv",
+    "CSV with column names: t_s, rtt_ms, lost, rate_mbps, ... or --column",
+    _recognises,
+    _read,
+    frozenset({"interval_s", "columns"}),
 )

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.errors import TraceError
+from netlab.traces.importers.header_table import FIRST_ROW, read_table
 from netlab.traces.importers.importer import Importer, ImportOptions
-from netlab.traces.importers.source import TraceSource
-from netlab.traces.number_columns import NumberError, read_columns
 from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER"]
 
@@ -56,12 +56,16 @@ def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
     for name in NEEDED:
         if header.count(name) != 1:
             raise source.refuse(f"needs one column {name} in its first line", 1, f"it names {', '.join(NEEDED)}")
-    download_mbps, upload_mbps, rtt_ms = _columns(source, header)
-    _refuse(
-        source, ~(np.isnan(rtt_ms) | ((rtt_ms > 0.0) & (rtt_ms <= MAX_RTT_MS))), "rtt_ms", "above 0, at most 1 h"
+    download_mbps, upload_mbps, rtt_ms = read_table(
+        source, len(header), [header.index(name) for name in NEEDED], "test", _HINT
     )
-    for name, rates in (("download_mbps", download_mbps), ("upload_mbps", upload_mbps)):
-        _refuse(source, ~(np.isnan(rates) | ((rates >= 0.0) & (rates <= MAX_RATE_MBPS))), name, "0 .. 1e7 Mbit/s")
+    for name, column, least, most, rule in (
+        ("rtt_ms", rtt_ms, np.nextafter(0.0, 1.0), MAX_RTT_MS, "above 0, at most 1 h"),
+        ("download_mbps", download_mbps, 0.0, MAX_RATE_MBPS, "0 .. 1e7 Mbit/s"),
+        ("upload_mbps", upload_mbps, 0.0, MAX_RATE_MBPS, "0 .. 1e7 Mbit/s"),
+    ):
+        broken = (column < least) | (column > most)
+        source.refuse_first(broken, f"{name} must be {rule}", FIRST_ROW, _HINT)
     t_s = np.arange(rtt_ms.size, dtype=np.float64) * options.interval_or_default_s
     words = f"{source.name}, ERRANT: one speed test a row, no time series: times are row numbers"
 
@@ -87,25 +91,6 @@ def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
     return [round_trip, rates_of(upload_mbps, TracedPath.FORWARD), rates_of(download_mbps, TracedPath.BACK)]
 
 
-def _columns(source: TraceSource, header: tuple[str, ...]) -> list[Floats]:
-    data = source.data().replace(b"\r\n", b"\n")
-    if not data.endswith(b"\n"):
-        data += b"\n"
-    wanted = [header.index(name) for name in NEEDED]
-    try:
-        columns = read_columns(data, len(header), wanted, begin=data.index(b"\n") + 1)
-    except NumberError as error:
-        raise source.refuse(str(error), error.row + 2, _HINT) from None
-    if not columns[0].size:
-        raise source.refuse("holds no test below its header", hint=_HINT)
-    return columns
-
-
-def _refuse(source: TraceSource, broken: NDArray[np.bool_], name: str, rule: str) -> None:
-    if broken.any():
-        raise source.refuse(f"{name} must be {rule}", int(np.argmax(broken)) + 2, _HINT)
-
-
 def _no_samples(source: TraceSource) -> TraceError:
     return source.refuse(
         "is a scenario of ERRANT: it names qualities and for how long they hold, and has no sample in it",
@@ -114,5 +99,9 @@ def _no_samples(source: TraceSource) -> TraceError:
 
 
 IMPORTER = Importer(
-    "errant", "ERRANT's speed tests: a CSV of rtt_ms, upload_mbps, download_mbps", _recognises, _read
+    "errant",
+    "ERRANT's speed tests: a CSV of rtt_ms, upload_mbps, download_mbps",
+    _recognises,
+    _read,
+    frozenset({"interval_s"}),
 )

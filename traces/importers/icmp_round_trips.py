@@ -9,7 +9,8 @@
 
 The capture holds the requests themselves, so a gap in their numbers is a request that was not captured, and no
 loss. Numbers have sixteen bits: a reply is that of the latest request with its number, and a number seen again
-within a second and half the circle is the same request, captured twice.
+within a second and half the circle is the same request, captured twice. What captures requests twice (``any``, a
+bridge and its ports) captures replies twice: so of each request the replies are counted by how often it was seen.
 
 Knows no file.
 """
@@ -21,7 +22,7 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
-from netlab.traces.importers.packet_headers import Echo, address_text
+from netlab.traces.capture.packet_headers import Echo, address_text
 from netlab.traces.trace import UNKNOWN
 
 __all__ = ["IcmpPair", "IcmpRoundTrips"]
@@ -40,15 +41,14 @@ class IcmpPair:
     Attributes:
         here: The address that asks, packed.
         there: The one that replies.
-        strays: Replies to no request of the capture.
     """
 
     def __init__(self, here: bytes, there: bytes) -> None:
         self.here, self.there = here, there
-        self.strays = 0
         self._sent_ns = array("q")
         self._delay_ns = array("q")
-        self._copies = array("l")
+        self._replies = array("l")
+        self._sightings = array("l")
         self._latest: dict[tuple[int, int], int] = {}
         self._last_sequence: dict[int, int] = {}
 
@@ -56,11 +56,6 @@ class IcmpPair:
     def n(self) -> int:
         """Return how many requests there are."""
         return len(self._sent_ns)
-
-    @property
-    def answered(self) -> int:
-        """Return how many of them were answered."""
-        return sum(1 for copies in self._copies if copies)
 
     @property
     def label(self) -> str:
@@ -71,12 +66,14 @@ class IcmpPair:
         """Take in a request."""
         key = echo.ident, echo.sequence
         if key in self._latest and self._is_copy(echo, self._latest[key]):
+            self._sightings[self._latest[key]] += 1
             return
         self._last_sequence[echo.ident] = echo.sequence
         self._latest[key] = len(self._sent_ns)
         self._sent_ns.append(echo.time_ns)
         self._delay_ns.append(UNKNOWN)
-        self._copies.append(0)
+        self._replies.append(0)
+        self._sightings.append(1)
 
     def _is_copy(self, echo: Echo, row: int) -> bool:
         soon = echo.time_ns - self._sent_ns[row] < _COPY_NS
@@ -86,11 +83,10 @@ class IcmpPair:
         """Take in a reply."""
         row = self._latest.get((echo.ident, echo.sequence))
         if row is None or echo.time_ns < self._sent_ns[row]:
-            self.strays += 1
-            return
-        if not self._copies[row]:
+            return  # to no request of the capture
+        if not self._replies[row]:
             self._delay_ns[row] = echo.time_ns - self._sent_ns[row]
-        self._copies[row] += 1
+        self._replies[row] += 1
 
     def columns(
         self, end_ns: int
@@ -102,7 +98,8 @@ class IcmpPair:
         """
         sent_ns = np.array(self._sent_ns, dtype=np.int64)
         delay_ns = np.array(self._delay_ns, dtype=np.int64)
-        copies = np.array(self._copies, dtype=np.int32)
+        sightings = np.array(self._sightings, dtype=np.int32)
+        copies = -(-np.array(self._replies, dtype=np.int32) // sightings)  # rounded up: one sighting may be missed
         answered = copies > 0
         wait_ns = int(delay_ns.max()) if answered.any() else _WAIT_NS
         open_still = ~answered & (sent_ns > end_ns - wait_ns)

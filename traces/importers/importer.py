@@ -8,8 +8,8 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from netlab.errors import TraceError
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.trace import Trace
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["DEFAULT_BIN_S", "DEFAULT_INTERVAL_S", "ImportOptions", "Importer"]
 
@@ -54,6 +54,11 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
                 raise TraceError(f"{name} = {value!r}: {rule}", "import options")
 
     @property
+    def given(self) -> frozenset[str]:
+        """Return the names of what was said: an importer that does not use it must not pass it over in silence."""
+        return frozenset(name for name in ("interval_s", "bin_s", "columns", "kind") if getattr(self, name))
+
+    @property
     def interval_or_default_s(self) -> float:
         """Return the interval, 1 s unless told."""
         return DEFAULT_INTERVAL_S if self.interval_s is None else self.interval_s
@@ -72,9 +77,11 @@ class Importer(NamedTuple):
         about: The format in a line.
         recognises: Whether a file is of this format, by its first bytes; raises nothing.
         read: Its traces, one to three: round trip, forward, back; raises nothing but TraceError.
+        options: The fields of ``ImportOptions`` that it uses; others are refused before it is asked.
     """
 
     name: str
     about: str
     recognises: Callable[[TraceSource], bool]
     read: Callable[[TraceSource, ImportOptions], list[Trace]]
+    options: frozenset[str] = frozenset()

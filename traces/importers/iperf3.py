@@ -12,8 +12,8 @@ own file), and the sender's else. What ``-O`` omits is left out; an end shorter 
 others belongs to the interval before.
 
 Of UDP an interval says how many packets came and how many were lost, not which; of a sender, the end alone says
-how many in all. They become a row each, the losses spread evenly: their share is right, their runs are not
-measured. Of TCP a row is an interval.
+how many in all. They become a row each, the losses spread evenly, and the trace says so (``LossTimes.SPREAD``):
+their share is right, their runs are not measured. Of TCP a row is an interval.
 
 Source: iperf3 3.12's own output; iperf3(1).
 """
@@ -30,8 +30,8 @@ from netlab.traces.importers.importer import Importer, ImportOptions
 from netlab.traces.importers.iperf3_text import received_intervals
 from netlab.traces.importers.json_document import decode_json, printable
 from netlab.traces.importers.rate_interval import RateInterval, interval_trace
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.trace import Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER"]
 

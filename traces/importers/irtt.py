@@ -9,7 +9,8 @@
 Times are in ns. ``rtt`` is without what the server took. ``send`` is forward, ``receive`` back; where the server
 gave its monotonic clock alone, they are formed from that, as any other clock that is not in step. ``lost`` is
 ``true_up`` or ``true_down`` where the server's reports told which way, ``true`` where they did not. A reply that
-came late is a reply. irtt counts duplicates without saying of which packet: where it counted none, each came once.
+came late is a reply. Round trips are numbered without a gap. irtt counts duplicates without saying of which
+packet: where it counted none, each came once.
 
 Source: irtt-client(1), "JSON output".
 """
@@ -24,9 +25,9 @@ from numpy.typing import NDArray
 
 from netlab.traces.importers.importer import Importer, ImportOptions
 from netlab.traces.importers.json_document import decode_json, printable
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.importers.two_way_probes import ProbeFate, TwoWayProbes
 from netlab.traces.trace import Trace
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER"]
 
@@ -121,14 +122,14 @@ def _refuse_broken(source: TraceSource, trips: list[_RoundTrip], probes: TwoWayP
     answered = probes.fate == ProbeFate.ANSWERED
     seqno = np.array([trip.seqno for trip in trips], dtype=np.int64)
     for broken, rule in (
-        (np.diff(seqno, prepend=-1) <= 0, "seqno must be above that of the one before"),
+        # irtt writes a round trip for each packet sent: one that is not there was taken out, lost or not.
+        (np.diff(seqno, prepend=seqno[0] - 1) != 1, "seqno must be one above that of the one before"),
         (np.diff(probes.t_s, prepend=0.0) < 0.0, "timestamps.client.send must not be before the one before"),
         (answered & np.isnan(probes.round_trip_s), "is not lost and has no delay.rtt"),
         (~answered & np.isfinite(probes.round_trip_s), "is lost and has a delay.rtt"),
         (answered & (probes.round_trip_s < 0.0), "delay.rtt must not be negative"),
     ):
-        if broken.any():
-            raise source.refuse(f"round_trips[{int(np.argmax(broken))}]: {rule}", hint="was it edited?")
+        source.refuse_first(broken, rule, hint="was it edited?", element="round_trips")
 
 
 def _sent_s(source: TraceSource, trips: list[_RoundTrip]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from netlab.errors import TraceError
-from netlab.traces.importers.source import TraceSource
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["decode_json", "printable"]
 

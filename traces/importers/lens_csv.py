@@ -22,11 +22,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from netlab.traces.importers.header_table import FIRST_ROW, read_table
 from netlab.traces.importers.importer import Importer, ImportOptions
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.importers.two_way_probes import ProbeFate, TwoWayProbes
-from netlab.traces.number_columns import NumberError, read_columns
 from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER"]
 
@@ -52,22 +52,27 @@ def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
     if header not in (IRTT_COLUMNS, PING_COLUMNS):
         hint = f"it begins with {IRTT_COLUMNS.decode()} or {PING_COLUMNS.decode()}"
         raise source.refuse("the first line does not name the columns", 1, hint)
-    columns = _columns(source, header.count(b",") + 1)
+    width = header.count(b",") + 1
+    columns = read_table(source, width, range(width), "row", _HINT)
     for column, most in zip(columns, (MAX_TIMESTAMP, MAX_DELAY_MS, MAX_DELAY_MS, MAX_DELAY_MS), strict=False):
-        _refuse(source, ~(np.abs(column) <= most), f"a field is empty or beyond +-{most:g}")
+        source.refuse_first(~(np.abs(column) <= most), f"a field is empty or beyond +-{most:g}", FIRST_ROW, _HINT)
     if header == PING_COLUMNS:
         return [_of_ping(source, columns[0], columns[1])]
     return _of_irtt(source, *columns)
 
 
 def _of_irtt(source: TraceSource, t_ns: Floats, rtt_ms: Floats, up_ms: Floats, down_ms: Floats) -> list[Trace]:
-    _refuse(source, np.diff(t_ns, prepend=t_ns[0]) < 0.0, "the timestamp must not be before the row above")
+    source.refuse_first(
+        np.diff(t_ns, prepend=t_ns[0]) < 0.0, "the timestamp must not be before the row above", FIRST_ROW, _HINT
+    )
     fate = np.full(t_ns.size, ProbeFate.ANSWERED, dtype=np.int8)
     fate[(rtt_ms == -1.0) & (up_ms == 0.0) & (down_ms == 0.0)] = ProbeFate.LOST
     fate[(rtt_ms == 0.0) & (up_ms == -1.0) & (down_ms == 0.0)] = ProbeFate.LOST_FORWARD
     fate[(rtt_ms == 0.0) & (up_ms == 0.0) & (down_ms == -1.0)] = ProbeFate.LOST_BACK
     answered = fate == ProbeFate.ANSWERED
-    _refuse(source, answered & (rtt_ms <= 0.0), "neither a round trip nor one of the three ways to be lost")
+    source.refuse_first(
+        answered & (rtt_ms <= 0.0), "neither a round trip nor one of the three ways to be lost", FIRST_ROW, _HINT
+    )
 
     def known_s(column_ms: Floats) -> Floats:
         seconds: Floats = np.where(answered, column_ms, np.nan) / 1e3
@@ -85,7 +90,7 @@ def _of_irtt(source: TraceSource, t_ns: Floats, rtt_ms: Floats, up_ms: Floats, d
 
 
 def _of_ping(source: TraceSource, came_s: Floats, rtt_ms: Floats) -> Trace:
-    _refuse(source, rtt_ms <= 0.0, "the round trip must be above 0")
+    source.refuse_first(rtt_ms <= 0.0, "the round trip must be above 0", FIRST_ROW, _HINT)
     sent_s = came_s - rtt_ms / 1e3
     order = np.argsort(sent_s, kind="stable")
     return Trace.of(
@@ -96,24 +101,6 @@ def _of_ping(source: TraceSource, came_s: Floats, rtt_ms: Floats) -> Trace:
         source=f"{source.name}, LENS CSV of ping",
         source_sha256=source.sha256,
     )
-
-
-def _columns(source: TraceSource, width: int) -> list[Floats]:
-    data = source.data().replace(b"\r\n", b"\n")
-    if not data.endswith(b"\n"):
-        data += b"\n"
-    try:
-        columns = read_columns(data, width, range(width), begin=data.index(b"\n") + 1)
-    except NumberError as error:
-        raise source.refuse(str(error), error.row + 2, _HINT) from None
-    if not columns[0].size:
-        raise source.refuse("holds no row below its header", hint=_HINT)
-    return columns
-
-
-def _refuse(source: TraceSource, broken: NDArray[np.bool_], rule: str) -> None:
-    if broken.any():
-        raise source.refuse(rule, int(np.argmax(broken)) + 2, _HINT)
 
 
 IMPORTER = Importer("lens", "the LENS dataset's CSV: timestamp,rtt,uplink,downlink", _recognises, _read)

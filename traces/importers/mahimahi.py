@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.traces.importers.importer import Importer, ImportOptions
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.number_columns import NumberError, read_columns
 from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER"]
 
@@ -89,12 +89,16 @@ def _times_ms(source: TraceSource) -> NDArray[np.float64]:
         (t_ms != np.floor(t_ms), "must be whole milliseconds"),
         (np.diff(t_ms, prepend=0.0) < 0.0, "must not be before the line above"),
     ):
-        if broken.any():
-            row = int(np.argmax(broken))
-            raise source.refuse(f"{t_ms[row]:g}: {rule}", row + 1, _HINT)
+        source.refuse_first(broken, rule, hint=_HINT, values=t_ms)
     if t_ms[-1] == 0.0:
         raise source.refuse("the last line is 0: a period of 0 ms", int(t_ms.size), "the last line is the period")
     return t_ms
 
 
-IMPORTER = Importer("mahimahi", "mahimahi's packet-delivery traces: ms a packet of 1500 bytes", _recognises, _read)
+IMPORTER = Importer(
+    "mahimahi",
+    "mahimahi's packet-delivery traces: ms a packet of 1500 bytes",
+    _recognises,
+    _read,
+    frozenset({"bin_s"}),
+)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from netlab.traces.importers.importer import Importer, ImportOptions
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.trace import Trace
 from netlab.traces.trace_file import SIGNATURE, parse_trace
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER"]
 

@@ -12,8 +12,8 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from netlab.traces.importers.source import TraceSource
-from netlab.traces.number_columns import NumberError, read_columns
+from netlab.traces.number_columns import NumberError, count_rows, read_columns
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["head_pairs", "read_pairs"]
 
@@ -52,6 +52,7 @@ def read_pairs(source: TraceSource, most_time: float, most_value: float, hint: s
         TraceError: A line is no such pair; names it.
     """
     try:
+        count_rows(source.data())  # before a pattern is tried on each of them
         times, values = read_columns(_plain(source.data()), 2, (0, 1))
     except NumberError as error:
         raise source.refuse(str(error), error.row + 1, hint) from None
@@ -63,8 +64,7 @@ def read_pairs(source: TraceSource, most_time: float, most_value: float, hint: s
         (np.diff(times, prepend=0.0) < 0.0, "the time must not be before the line above"),
         (~((values >= 0.0) & (values <= most_value)), f"the value must be within 0 .. {most_value:g}"),
     ):
-        if broken.any():
-            raise source.refuse(rule, int(np.argmax(broken)) + 1, hint)
+        source.refuse_first(broken, rule, hint=hint)
     return times, values
 
 

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from netlab.traces.importers.importer import Importer, ImportOptions
 from netlab.traces.importers.number_pairs import head_pairs, read_pairs
-from netlab.traces.importers.source import TraceSource
-from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+from netlab.traces.trace import MAX_TIME_S, ClockVerdict, Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER", "is_chunked"]
 
-MAX_TIME_MS = 1e13
+MAX_TIME_MS = MAX_TIME_S * 1e3
 MAX_RATE_KBPS = 1e10
 MIN_USUAL_STEP_MS = 50.0
 """Steps nearer to each other are rather seconds."""

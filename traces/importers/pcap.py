@@ -4,33 +4,36 @@
 
     packets --packet_headers--+--> TcpRoundTrips   round trips of the connection with most of them
                               +--> IcmpRoundTrips  round trips, losses, duplicates of the pair that asks most
-                              +--> RadiotapFrames  rates of the transmitter with most data frames
+                              +--> RadiotapFrames  rates, each way, of the link with most data frames
 
-Of the three, that with most samples is taken, or the one that is asked for: one trace, whose source text says of
-whom it is and what was left out. A capture that ends within a packet is read up to there, and the text says so.
+Of the three, that with most samples is taken, or the one that is asked for: one trace, or one each way, whose
+source text says of whom it is and what was left out. A capture that ends within a packet is read up to there, and
+the text says so.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from netlab.errors import TraceError
-from netlab.traces.capture_stream import Readable
-from netlab.traces.gzip_stream import GzipStream
+from netlab.traces.capture.capture_stream import Readable
+from netlab.traces.capture.gzip_stream import GzipStream
+from netlab.traces.capture.packet_file import PacketFile, is_capture
+from netlab.traces.capture.packet_headers import Echo, TcpSegment, decode_packet
+from netlab.traces.capture.radiotap import WirelessFrame
 from netlab.traces.importers.icmp_round_trips import IcmpPair, IcmpRoundTrips
 from netlab.traces.importers.importer import Importer, ImportOptions
-from netlab.traces.importers.packet_headers import Echo, TcpSegment, decode_packet
-from netlab.traces.importers.radiotap import WirelessFrame
-from netlab.traces.importers.radiotap_frames import RadiotapFrames, Transmitter
-from netlab.traces.importers.source import TraceSource
-from netlab.traces.importers.tcp_round_trips import TcpRoundTrips, TcpSide
-from netlab.traces.packet_capture import PacketFile, is_capture
+from netlab.traces.importers.radiotap_frames import FrameSummary, RadiotapFrames, WirelessLink
+from netlab.traces.importers.tcp_round_trips import TcpPath, TcpRoundTrips
+from netlab.traces.importers.tcp_side import TcpSide
 from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER", "KINDS"]
 
@@ -38,6 +41,7 @@ KINDS = ("tcp", "icmp", "wifi")
 """What can be asked for of a capture that holds several."""
 
 _PROGRESS_EVERY = 100_000
+_REST_BYTES = 1 << 20
 
 
 class _Seen:
@@ -70,9 +74,9 @@ class _Seen:
 class _Best(NamedTuple):
     """What each kind has to offer; None where nothing."""
 
-    tcp: TcpSide | None
+    tcp: TcpPath | None
     icmp: IcmpPair | None
-    wifi: Transmitter | None
+    wifi: WirelessLink | None
 
     def kind(self, wanted: str) -> str:
         """Return the kind to take: the wanted one, or that with most samples; empty where there is none."""
@@ -81,7 +85,7 @@ class _Best(NamedTuple):
         return found if counts[found] else ""
 
 
-def _count(one: TcpSide | IcmpPair | Transmitter | None) -> int:
+def _count(one: TcpPath | IcmpPair | WirelessLink | None) -> int:
     return 0 if one is None else one.n
 
 
@@ -90,7 +94,7 @@ def _recognises(source: TraceSource) -> bool:
 
 
 def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
-    """Return the one trace of a capture.
+    """Return the trace of a capture; of a wireless one, that of each way.
 
     Raises:
         TraceError: It is no capture, holds nothing that a trace could be made of, or scapy is not installed.
@@ -99,7 +103,7 @@ def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
         raise source.refuse(f"kind = {options.kind[:40]!r}: a capture holds {', '.join(KINDS)}")
     seen = _Seen()
     with _opened(source) as opened:
-        seen.read(PacketFile(opened, source.path), options.progress)
+        seen.read(PacketFile(opened, source.path, source.max_bytes), options.progress)
         if isinstance(opened, GzipStream) and opened.broken and not seen.damage:
             seen.damage = "its gzip is cut short or damaged"
     best = _Best(seen.tcp.best(), seen.icmp.best(), seen.wifi.best())
@@ -110,8 +114,26 @@ def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
     if kind == "icmp" and best.icmp is not None:
         return [_of_icmp(source, seen, best.icmp, end)]
     if kind == "wifi" and best.wifi is not None:
-        return [_of_wifi(source, seen.wifi, best.wifi, end)]
+        return _of_wifi(source, seen.wifi, best.wifi, end)
     raise _nothing(source, seen, options.kind)
+
+
+class _Hashed:
+    """A file that is hashed as it is read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.hash = hashlib.sha256()
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        """Return so many bytes, or what is left of them."""
+        found = self._file.read(size)
+        self.hash.update(found)
+        return found
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 @contextlib.contextmanager
@@ -119,26 +141,32 @@ def _opened(source: TraceSource) -> Iterator[Readable]:
     """Open a capture, out of gzip a piece at a time: one that was cut off there as well is read up to there.
 
     Raises:
-        TraceError: It is not there any more.
+        TraceError: It is not there any more, or is another file than the source has read.
     """
     if not source.compressed:
         yield source.open()
         return
     with contextlib.ExitStack() as stack:
         try:
-            packed = stack.enter_context(Path(source.path).open("rb"))
+            packed = _Hashed(stack.enter_context(Path(source.path).open("rb")))
         except OSError as error:
             hint = "check the path and its rights"
             raise source.refuse(f"cannot be read: {error.strerror}", hint=hint) from None
         yield GzipStream(packed)
+        for _ in range(0, source.max_bytes, _REST_BYTES):
+            if not packed.read(_REST_BYTES):
+                break
+        if packed.hash.hexdigest() != source.sha256:
+            raise source.refuse("has changed while it was read", hint="import it once it is whole")
 
 
-def _of_tcp(source: TraceSource, tcp: TcpRoundTrips, side: TcpSide, end: str) -> Trace:
+def _of_tcp(source: TraceSource, tcp: TcpRoundTrips, path: TcpPath, end: str) -> Trace:
+    side = path.far
     began_ns, delays_ns = (np.array(column, dtype=np.int64) for column in side.samples)
     order = np.argsort(began_ns, kind="stable")
     by = "data" if side.by_data else "acknowledgements"
     text = f"pcap {source.name}: TCP {side.label}, timed by its {by}; {side.retransmissions:,} retransmissions"
-    text += _others("connection", tcp.connections - 1)
+    text += _near(path.near) + _others("connection", tcp.connections - 1)
     text += (f"; {tcp.left_out:,} segments of yet others" if tcp.left_out else "") + end
     return Trace.of(
         (began_ns[order] - began_ns.min()) / 1e9,
@@ -167,23 +195,38 @@ def _of_icmp(source: TraceSource, seen: _Seen, pair: IcmpPair, end: str) -> Trac
     )
 
 
-def _of_wifi(source: TraceSource, wifi: RadiotapFrames, transmitter: Transmitter, end: str) -> Trace:
-    summary = transmitter.summary()
-    if np.isnan(summary.rates_bps).all():
+def _of_wifi(source: TraceSource, wifi: RadiotapFrames, link: WirelessLink, end: str) -> list[Trace]:
+    summaries = {path: one for path, one in link.summaries().items() if not np.isnan(one.rates_bps).all()}
+    if not summaries:
         hint = "capture on an interface in monitor mode, whose frames have a radiotap header: docs/capture.md"
-        raise source.refuse(f"none of the {summary.kind} of {transmitter.label} says its rate", hint=hint)
+        raise source.refuse(f"none of the {link.kind} of {link.label} says its rate", hint=hint)
+    began_ns = min(int(one.times_ns.min()) for one in summaries.values())
+    left_out = _others("link", wifi.links - 1) + end
+    return [_of_way(source, path, one, began_ns, link.kind, left_out) for path, one in summaries.items()]
+
+
+def _of_way(
+    source: TraceSource, path: TracedPath, summary: FrameSummary, began_ns: int, kind: str, end: str
+) -> Trace:
     order = np.argsort(summary.times_ns, kind="stable")
     signal = "signal unknown" if summary.signal_dbm is None else f"signal {summary.signal_dbm:g} dBm (median)"
-    text = f"pcap {source.name}: {summary.kind} of {transmitter.label} on the air: "
-    text += f"{summary.retry_ratio:.1%} retries, {signal}{_others('transmitter', wifi.transmitters - 1)}{end}"
+    retries = f"{summary.retry_ratio:.1%} retries"
     return Trace.of(
-        (summary.times_ns[order] - summary.times_ns.min()) / 1e9,
-        path=TracedPath.FORWARD,
+        (summary.times_ns[order] - began_ns) / 1e9,
+        path=path,
         clocks=ClockVerdict.ONE_CLOCK,
         rate_bps=summary.rates_bps[order],
-        source=text,
+        source=f"pcap {source.name}: {kind} of {summary.label} on the air: {retries}, {signal}{end}",
         source_sha256=source.sha256,
     )
+
+
+def _near(side: TcpSide) -> str:
+    """Return what is left out of a connection: the round trips of its near side."""
+    if not side.n:
+        return ""
+    median_ms = float(np.median(np.array(side.samples[1], dtype=np.int64))) / 1e6
+    return f"; {side.label} left out as the near side: n = {side.n:,}, median {median_ms:.3g} ms"
 
 
 def _others(noun: str, n: int) -> str:
@@ -219,7 +262,9 @@ def _no_round_trip(tcp: TcpRoundTrips) -> tuple[str, str]:
         hint = "on the sender `sysctl net.ipv4.tcp_timestamps=1` and capture again, or capture a ping"
         return f"holds no round trip: {share}, which RTTs are read from", hint
     hint = "capture both directions, and for longer than a round trip"
-    return "holds no round trip: no TCP timestamp in it is echoed in it", hint
+    return "holds no round trip: no TCP timestamp that went out to the network is echoed in it", hint
 
 
-IMPORTER = Importer("pcap", "packet captures: TCP timestamps, ICMP echo, 802.11 radiotap", _recognises, _read)
+IMPORTER = Importer(
+    "pcap", "packet captures: TCP timestamps, ICMP echo, 802.11 radiotap", _recognises, _read, frozenset({"kind"})
+)

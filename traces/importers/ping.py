@@ -9,6 +9,9 @@
 
 Rows are in the order of sending. With ``-D`` a packet was sent when its answer was printed less its round trip;
 without, they are spread evenly. iputils prints three digits: from 100 ms on whole milliseconds.
+
+Ping that is broken off does not wait: what was sent within the longest round trip of the log's end and was not
+answered may have been on its way. Of that it is not known whether it was lost.
 """
 
 from __future__ import annotations
@@ -20,15 +23,17 @@ from numpy.typing import NDArray
 
 from netlab.traces.importers.importer import DEFAULT_INTERVAL_S, Importer, ImportOptions
 from netlab.traces.importers.ping_log import PingRun, looks_like_ping, read_runs
-from netlab.traces.importers.source import TraceSource
-from netlab.traces.trace import ClockVerdict, Trace, TracedPath
-from netlab.traces.trace_file import MAX_ROWS
+from netlab.traces.trace import MAX_ROWS, UNKNOWN, ClockVerdict, Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER"]
 
 MAX_RTT_MS = 3_600_000.0
 MAX_BACK_S = 1.0
 """So much a stamp may be before the one above: a busy machine prints late. More is a clock that was set."""
+
+UNANSWERED_WAIT_S = 1.0
+"""How long an answer is awaited at the end of a log in which no answer tells how long they take."""
 
 _WHOLE_MS_FROM = 100.0
 _HINT = "a log of ping, in English, with its lines as they were printed (not -q)"
@@ -65,15 +70,23 @@ def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
         hint = "cut the log into parts; if its numbers jump, it is not whole"
         raise source.refuse(f"speaks of {total} packets: at most {MAX_ROWS}", hint=hint)
     parts = [_rows(source, run, *span) for run, span in zip(runs, spans, strict=True)]
+    t_s = _times(source, parts, options)
+    sizes = np.cumsum([part.copies.size for part in parts])[:-1]
+    on_its_way = np.concatenate(
+        [
+            _on_its_way(run, part, sent_s, run.number - first)
+            for run, part, sent_s, (first, _) in zip(runs, parts, np.split(t_s, sizes), spans, strict=True)
+        ]
+    )
     copies = np.concatenate([part.copies for part in parts])
     delay_s = np.concatenate([part.rtt_s for part in parts])
     trace = Trace.of(
-        _times(source, parts, options),
+        t_s,
         path=TracedPath.ROUND_TRIP,
         clocks=ClockVerdict.ONE_CLOCK,
         delay_s=delay_s,
-        lost=(copies == 0).astype(np.int8),
-        copies=copies,
+        lost=np.where(on_its_way, UNKNOWN, copies == 0).astype(np.int8),
+        copies=np.where(on_its_way, UNKNOWN, copies).astype(np.int32),
         source=f"{source.name}, ping{_steps(delay_s)}",
         source_sha256=source.sha256,
     )
@@ -141,6 +154,28 @@ def _refuse_incomplete(source: TraceSource, run: PingRun, first: int, copies: ND
         raise source.refuse(problem, run.line, "keep ping's first line of each run, or import each on its own")
 
 
+def _on_its_way(run: PingRun, part: _Rows, t_s: NDArray[np.float64], row: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which packets may have been answered yet when the log ended, ``[n]``.
+
+    Args:
+        run: The log.
+        part: Its rows.
+        t_s: When each was sent, ``[n]``.
+        row: The row of each of the log's events.
+    """
+    waited_s = part.rtt_s[~np.isnan(part.rtt_s)]
+    end_s = float(np.fmax(t_s, t_s + part.rtt_s).max())
+    if (said := row[~run.answered]).size:
+        # "no answer yet" is printed when the next one is due.
+        usual_s = float(np.median(np.diff(t_s))) if t_s.size > 1 else DEFAULT_INTERVAL_S
+        end_s = max(end_s, float(t_s[said.max()]) + usual_s)
+    wait_s = float(waited_s.max()) if waited_s.size else UNANSWERED_WAIT_S
+    open_still: NDArray[np.bool_] = (part.copies == 0) & (t_s > end_s - wait_s)
+    if run.unsent:
+        open_still[-run.unsent :] = False  # what the kernel refused is not on its way
+    return open_still
+
+
 def _times(source: TraceSource, parts: list[_Rows], options: ImportOptions) -> NDArray[np.float64]:
     """Return when each packet was sent, from the first on, ``[n]``."""
     stamped = all(np.isfinite(part.sent_s).any() for part in parts if part.copies.any())
@@ -202,4 +237,10 @@ def _steps(delay_s: NDArray[np.float64]) -> str:
     return ""
 
 
-IMPORTER = Importer("ping", "output of ping, ping -D, ping -O: Linux, BusyBox, macOS", _recognises, _read)
+IMPORTER = Importer(
+    "ping",
+    "output of ping, ping -D, ping -O: Linux, BusyBox, macOS",
+    _recognises,
+    _read,
+    frozenset({"interval_s"}),
+)

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.traces.importers.ping_answers import regular_answers
-from netlab.traces.importers.source import TraceSource
-from netlab.traces.number_columns import read_columns
+from netlab.traces.number_columns import NumberError, count_rows, read_columns
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["EVENT", "PingRun", "looks_like_ping", "read_runs"]
 
@@ -112,8 +112,12 @@ def read_runs(source: TraceSource) -> list[PingRun]:
     """Return what each ping in a file says, in the order of the file.
 
     Raises:
-        TraceError: A line says a number in words that are not ping's.
+        TraceError: A line says a number in words that are not ping's, or there are too many lines.
     """
+    try:
+        count_rows(source.data())  # a line is an answer at most
+    except NumberError as error:
+        raise source.refuse(str(error), error.row + 1, "cut the log into parts") from None
     data = _clean(source.data())
     if not data.endswith(b"\n"):
         # Output that was cut off: half a line says nothing (12 may have been 123 ms).

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netlab.traces.importers.source import TraceSource
-from netlab.traces.trace import UNKNOWN, ClockVerdict, Trace, TracedPath
+from netlab.traces.trace import UNKNOWN, ClockVerdict, LossTimes, Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["RateInterval", "interval_trace"]
 
@@ -56,6 +56,9 @@ class RateInterval(NamedTuple):
 def interval_trace(source: TraceSource, intervals: list[RateInterval], path: TracedPath, words: str) -> Trace:
     """Return intervals, at least one, as a trace: a row a packet where packets were counted, else an interval.
 
+    Of an interval's packets it is known how many were lost, not which: they are ``LossTimes.SPREAD``, unless none
+    was.
+
     Raises:
         TraceError: The intervals go back in time.
     """
@@ -84,6 +87,7 @@ def interval_trace(source: TraceSource, intervals: list[RateInterval], path: Tra
         clocks=ClockVerdict.UNKNOWN,
         rate_bps=rate_bps,
         lost=lost,
+        losses=LossTimes.SPREAD if lost is not None and (lost == 1).any() else LossTimes.COUNTED,
         source=words,
         source_sha256=source.sha256,
     )

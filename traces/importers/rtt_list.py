@@ -17,9 +17,9 @@ import re
 import numpy as np
 
 from netlab.traces.importers.importer import Importer, ImportOptions
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.number_columns import NumberError, read_columns
 from netlab.traces.trace import ClockVerdict, Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER"]
 
@@ -55,13 +55,9 @@ def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
         raise source.refuse(str(error), before + error.row + 1, _HINT) from None
     if not rtt_ms.size:
         raise source.refuse("holds no sample", hint=_HINT)
+    source.refuse_first(np.isnan(rtt_ms), "an empty line", before + 1, _HINT)
     broken = ~((rtt_ms > 0.0) & (rtt_ms <= MAX_RTT_MS))
-    if broken.any():
-        row = int(np.argmax(broken))
-        problem = f"{rtt_ms[row]:g} ms: must be above 0 and at most {MAX_RTT_MS} ms"
-        if np.isnan(rtt_ms[row]):
-            problem = "an empty line"
-        raise source.refuse(problem, before + row + 1, _HINT)
+    source.refuse_first(broken, f"must be above 0 and at most {MAX_RTT_MS} ms", before + 1, _HINT, rtt_ms)
     return [
         Trace.of(
             np.arange(rtt_ms.size, dtype=np.float64) * options.interval_or_default_s,
@@ -74,4 +70,6 @@ def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
     ]
 
 
-IMPORTER = Importer("rtt-list", "one round trip in ms a line (.dat)", _recognises, _read)
+IMPORTER = Importer(
+    "rtt-list", "one round trip in ms a line (.dat)", _recognises, _read, frozenset({"interval_s"})
+)

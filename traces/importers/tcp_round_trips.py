@@ -1,205 +1,54 @@
-"""TCP round trips: from the timestamps that each end of a connection puts into its segments.
+"""TCP round trips: of all connections of a capture, and of each the side that is the path.
 
 ::
 
-    here                 capture                        there
-     |  data, TSval = 7    |                              |      one round trip: from the first data with a TSval
-     |-------------------->o----------------------------->|      to the first segment that echoes it and
-     |<--------------------o<-----------------------------|      acknowledges this data
-     |                     |      ack, TSecr = 7          |
+    near host --- capture ----------- network ----------- far host
+        `--- near side ---'`--------------- far side ---------------'      each a TcpSide
 
-What is measured is the way from the capture to one end and back, so a capture on one of the two ends has whole
-round trips of what the other end echoes, and nearly nothing of the other half. A *side* is one such half.
+A capture is rarely in the middle: one side is a host a few microseconds away, and its round trips are that host's
+own doing, up to 40 ms each where it holds its acknowledgements back. So it must not pass for the path. What tells
+the two apart, the surest first:
 
-**Data or acknowledgements.** A sender's data are echoed at once or within the receiver's delayed acknowledgement
-(40 ms on Linux, at most 500 ms by RFC 9293): such delays are the host's, they are in the samples, and they go
-away where much is sent, as every second segment is acknowledged at once. An end that only receives (a download)
-is timed by its acknowledgements instead: the other end echoes them in the data that follows. That holds only while
-it has data to send, so such a sample counts if the last segment before the echo came after more than half of it;
-after a pause it does not. Of a side, whichever gave more samples is used.
+1. Hops: segments with the whole of what a system sets (64, 128, 255) have passed no router. Where that is so of
+   one end alone, the path is from it to the other, and without samples of that there is no path.
+2. The handshake, which no host holds back: the path is where it took longer.
+3. Numbers: a side with fewer than a tenth of the other's samples is left out, as one late answer is no path.
+4. The shortest of each side: the path is where it is longer.
 
-**Karn's rule.** Only a segment that begins where all before it have ended is timed. One that repeats a sequence
-number is a retransmission (or was overtaken): neither it nor what it repeats is timed, as nobody can know which of
-two an echo is of. Only the first echo of a TSval counts. A segment seen again with the same TSval is the capture's
-own doing (every packet passes twice on ``any`` and on bridges) and changes nothing; a retransmission within one
-tick passes for one, and its error is at most that tick. What cannot be told: an echo that was lost before the
-capture and sent again before this end did so.
+What was left out is told beside the trace. Not told apart is a capture of neither hops nor handshake in which the
+near host has held back each of its answers.
 
-**Granularity.** A TSval ticks every millisecond on Linux, every ten or so elsewhere. The times are the capture's
-own, so this does not round the samples; but of the segments within one tick only the first is timed.
-
-Numbers are compared modulo 2^32, as RFC 9293 and RFC 7323 do.
-
-Source: RFC 7323, section 4 (which TSval an acknowledgement echoes); Karn and Partridge 1987; Nichols' and
-Strowes' passive round trips from TCP timestamps.
+Source: RFC 9293, section 3.8.6.3 (acknowledgements held back).
 """
 
 from __future__ import annotations
 
-from array import array
 from typing import NamedTuple
 
-from netlab.traces.importers.packet_headers import ACK, FIN, RST, SYN, TcpSegment, endpoint_text
+from netlab.traces.capture.packet_headers import ACK, RST, SYN, TcpSegment
+from netlab.traces.importers.tcp_side import TcpSide
 
-__all__ = ["TcpRoundTrips", "TcpSide"]
+__all__ = ["TcpPath", "TcpRoundTrips"]
 
 MAX_FLOWS = 10_000
-MAX_WAITING = 4096
-MAX_RECENT = 256
-
-_HALF_WORD = 1 << 31
-_WORD = 1 << 32
-_SURE = 0.5
+_TOO_FEW = 10
 
 
-def _after(left: int, right: int) -> bool:
-    """Tell whether a number of 32 bits comes after another, which may be before the wrap."""
-    return 0 < (left - right) % _WORD < _HALF_WORD
-
-
-class _Waiting(NamedTuple):
-    """What is to be echoed: since when, and what is to be acknowledged with it; None for an acknowledgement."""
-
-    time_ns: int
-    end_seq: int | None
-
-
-class TcpSide:
-    """One end's segments, and the round trips that begin with them.
+class TcpPath(NamedTuple):
+    """A connection's two sides.
 
     Attributes:
-        here: Its address and port, packed.
-        there: Of the end that echoes.
-        retransmissions: How many segments repeated what was sent.
+        far: The one that is the path.
+        near: The other.
     """
 
-    def __init__(self, here: bytes, there: bytes) -> None:
-        self.here, self.there = here, there
-        self.retransmissions = 0
-        self._data = array("q"), array("q")
-        self._acks = array("q"), array("q")
-        self._waiting: dict[int, _Waiting] = {}
-        self._timed_tsval: int | None = None
-        self._end_seq: int | None = None
-        self._recent: dict[tuple[int, int, int], None] = {}
-        self._first_seq: int | None = None
-        self._last_ns = 0
-
-    @property
-    def by_data(self) -> bool:
-        """Tell whether its data are what was timed, and not its acknowledgements."""
-        return len(self._data[0]) >= len(self._acks[0])
-
-    @property
-    def samples(self) -> tuple[array[int], array[int]]:
-        """Return the times at which round trips began and how long they took, both in ns, as they ended."""
-        return self._data if self.by_data else self._acks
+    far: TcpSide
+    near: TcpSide
 
     @property
     def n(self) -> int:
-        """Return how many samples there are."""
-        return len(self.samples[0])
-
-    @property
-    def label(self) -> str:
-        """Return whose round trips they are, for a person."""
-        return f"{endpoint_text(self.here)} to {endpoint_text(self.there)} and back"
-
-    def send(self, segment: TcpSegment) -> None:
-        """Take in a segment of this end."""
-        self._last_ns = segment.time_ns
-        assert segment.tsval is not None
-        length = segment.payload_bytes + bool(segment.flags & SYN) + bool(segment.flags & FIN)
-        if length:
-            if self._seen(segment.seq, length, segment.tsval):
-                return
-            if self._repeats(segment.seq, length):
-                self.retransmissions += 1
-                self._stop_waiting(segment.seq, length)
-                self._waiting.pop(segment.tsval, None)
-                if self._timed_tsval is None or _after(segment.tsval, self._timed_tsval):
-                    self._timed_tsval = segment.tsval
-                return
-        if self._timed_tsval is None or _after(segment.tsval, self._timed_tsval):
-            self._timed_tsval = segment.tsval
-            self._waiting[segment.tsval] = _Waiting(segment.time_ns, self._end_seq if length else None)
-            if len(self._waiting) > MAX_WAITING:
-                del self._waiting[next(iter(self._waiting))]
-
-    def begins(self, seq: int) -> bool:
-        """Take note of the first sequence number of a connection; return whether it is another than before."""
-        other = self._first_seq is not None and self._first_seq != seq
-        self._first_seq = seq
-        return other
-
-    def forget(self) -> None:
-        """Wait for nothing more: a new connection has the addresses and ports of this one. Samples stay."""
-        self._waiting.clear()
-        self._recent.clear()
-        self._timed_tsval = self._end_seq = None
-
-    def _seen(self, seq: int, length: int, tsval: int) -> bool:
-        copy = seq, length, tsval
-        if copy in self._recent:
-            return True
-        self._recent[copy] = None
-        if len(self._recent) > MAX_RECENT:
-            del self._recent[next(iter(self._recent))]
-        return False
-
-    def _repeats(self, seq: int, length: int) -> bool:
-        """Tell whether a segment begins before all that was sent; take note of where it ends."""
-        end_seq = (seq + length) % _WORD
-        repeats = self._end_seq is not None and _after(self._end_seq, seq)
-        if self._end_seq is None or _after(end_seq, self._end_seq):
-            self._end_seq = end_seq
-        return repeats
-
-    def echo(self, segment: TcpSegment, before_ns: int) -> None:
-        """Take in a segment of the other end.
-
-        Args:
-            segment: What it echoes may be a TSval of this end.
-            before_ns: When the other end's segment before it came.
-        """
-        assert segment.tsecr is not None
-        waiting = self._waiting.get(segment.tsecr)
-        if waiting is None or not segment.flags & ACK:
-            return
-        if waiting.end_seq is not None and _after(waiting.end_seq, segment.ack):
-            return  # echoed for the sake of an older segment: of the same tick, or beyond a hole
-        for tsval in list(self._waiting):  # in the order of sending: what came before will not be echoed
-            del self._waiting[tsval]
-            if tsval == segment.tsecr:
-                break
-        delay_ns = segment.time_ns - waiting.time_ns
-        if delay_ns < 0:
-            return
-        if waiting.end_seq is not None:
-            self._keep(self._data, waiting.time_ns, delay_ns)
-        elif segment.payload_bytes and before_ns - waiting.time_ns > _SURE * delay_ns:
-            self._keep(self._acks, waiting.time_ns, delay_ns)
-
-    def _stop_waiting(self, seq: int, length: int) -> None:
-        """No longer time what is being sent again: its echo may be of either."""
-        end_seq = (seq + length) % _WORD
-        for tsval, waiting in list(self._waiting.items()):
-            if (
-                waiting.end_seq is not None
-                and _after(waiting.end_seq, seq)
-                and not _after(waiting.end_seq, end_seq)
-            ):
-                del self._waiting[tsval]
-
-    @property
-    def last_ns(self) -> int:
-        """Return when its last segment passed; 0 before the first."""
-        return self._last_ns
-
-    @staticmethod
-    def _keep(samples: tuple[array[int], array[int]], time_ns: int, delay_ns: int) -> None:
-        samples[0].append(time_ns)
-        samples[1].append(delay_ns)
+        """Return how many samples the path has."""
+        return self.far.n
 
 
 class TcpRoundTrips:
@@ -233,19 +82,15 @@ class TcpRoundTrips:
         own.send(segment)
         other.echo(segment, before_ns)
 
-    def best(self) -> TcpSide | None:
-        """Return the side to take: of the connection with most round trips, the side away from the capture.
-
-        Of a connection's two sides that is the one whose quick round trips, their lowest tenth, take longer: near
-        the capture they take next to nothing.
-        """
+    def best(self) -> TcpPath | None:
+        """Return the connection whose path has most round trips; None where none has any."""
         best = None
         for key, side in self._sides.items():
             if key > side.there + side.here:
                 continue
-            far = self._farther(side, self._sides[side.there + side.here])
-            if far.n and (best is None or far.n > best.n):
-                best = far
+            path = _path(side, self._sides[side.there + side.here])
+            if path.n and (best is None or path.n > best.n):
+                best = path
         return best
 
     @property
@@ -259,10 +104,19 @@ class TcpRoundTrips:
             side = self._sides[here + there] = TcpSide(here, there)
         return side
 
-    @staticmethod
-    def _farther(one: TcpSide, other: TcpSide) -> TcpSide:
-        return max(one, other, key=lambda side: _lowest_tenth(side.samples[1]))
+
+def _path(one: TcpSide, other: TcpSide) -> TcpPath:
+    return TcpPath(one, other) if _is_farther(one, other) else TcpPath(other, one)
 
 
-def _lowest_tenth(values: array[int]) -> int:
-    return sorted(values)[len(values) // 10] if values else -1
+def _is_farther(one: TcpSide, other: TcpSide) -> bool:
+    """Tell whether the round trips of one side are the path, and not those of the other."""
+    if one.is_local != other.is_local:
+        return one.is_local
+    if not one.n or not other.n:
+        return one.n > other.n
+    if one.handshake_ns is not None and other.handshake_ns is not None:
+        return one.handshake_ns > other.handshake_ns
+    if _TOO_FEW * min(one.n, other.n) < max(one.n, other.n):
+        return one.n > other.n
+    return min(one.samples[1]) > min(other.samples[1])

@@ -19,8 +19,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from netlab.traces.clock_sync import synchronise
-from netlab.traces.importers.source import TraceSource
 from netlab.traces.trace import UNKNOWN, ClockVerdict, Trace, TracedPath
+from netlab.traces.trace_source import TraceSource
 
 __all__ = ["ProbeFate", "TwoWayProbes"]
 

@@ -90,8 +90,8 @@ class KindDraws:
         self._unseeded_last = unseeded_last
         self._last = {kind: np.full(len(columns.ecn), unseeded_last, dtype=np.uint64) for kind in KINDS}
 
-    def forget(self, kind: str, link: int) -> None:
-        """Let one link's draws of a kind begin where no seed says."""
+    def forget(self, kind: str, link: int | slice) -> None:
+        """Let the draws of a kind of one link, or of several, begin where no seed says."""
         self._last[kind][link] = self._unseeded_last
 
     def draw(self, kind: str, who: Mask) -> NDArray[np.uint32]:

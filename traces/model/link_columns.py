@@ -43,8 +43,8 @@ class LinkColumns:
         self.tables = TablePool(links)
         self._stale = True
 
-    def put(self, link: int, state: QdiscState) -> None:
-        """Write one link's state."""
+    def put(self, link: int | slice, state: QdiscState) -> None:
+        """Write the state of one link, or of several."""
         for name in _WORDS:
             self.words[name][link] = getattr(state, name)
         for name in _NUMBERS:

@@ -42,6 +42,9 @@ __all__ = ["LinkModels"]
 Bools = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
+_ALL = slice(None)
+"""In the place of a link."""
+
 
 class LinkModels:
     """Netem qdiscs, one a link.
@@ -76,6 +79,8 @@ class LinkModels:
         self._queues = LinkQueues(self._columns, self._draws)
         self._all, self._none = everywhere(True, links), everywhere(False, links)
         self._states = [QdiscState(seed=unseeded_seed if dialect.seed_honoured else None)] * links
+        # What all are in alike, but for their seeds; None where each may be in another.
+        self._common: QdiscState | None = None
         for link, state in enumerate(states):
             self.apply(link, state)
 
@@ -85,7 +90,7 @@ class LinkModels:
     @property
     def states(self) -> tuple[QdiscState, ...]:
         """As ``LinkModel.state``, one a link."""
-        return tuple(self._states)
+        return tuple(self._each())
 
     def apply(self, link: int, state: QdiscState) -> None:
         """As ``LinkModel.apply``, for one link.
@@ -103,6 +108,7 @@ class LinkModels:
         """
         if not 0 <= link < len(self._states):
             raise ProfileError(f"link = {link}: there are links 0 .. {len(self._states) - 1}")
+        self._states, self._common = self._each(), None
         after = change.merge(self._states[link])
         check_modelled(after)
         if not self.dialect.seed_honoured:
@@ -115,6 +121,38 @@ class LinkModels:
         self._queues.begin_gap_anew(link)
         for kind in change.restarted_draws:
             self._draws.forget(kind, link)
+
+    def change_all(self, change: QdiscChange) -> None:
+        """As ``change`` for each link, in one go where all are in one state but for their seeds.
+
+        Raises:
+            ProfileError: A state would have what the model cannot do; no link has changed then.
+        """
+        common = self._common or self._alike()
+        if common is None or change.seed is not UNSET:
+            for state in self._each():
+                check_modelled(change.merge(state))
+            for link in range(len(self)):
+                self.change(link, change)
+            return
+        after = change.merge(common)
+        check_modelled(after)
+        self._common = after
+        self._columns.put(_ALL, after)
+        self._losses.begin_anew(_ALL)
+        self._queues.begin_gap_anew(_ALL)
+        for kind in change.restarted_draws:
+            self._draws.forget(kind, _ALL)
+
+    def _each(self) -> list[QdiscState]:
+        if self._common is None:
+            return self._states
+        return [self._common.replace(seed=state.seed) for state in self._states]
+
+    def _alike(self) -> QdiscState | None:
+        """Return what all links are in, without a seed; None where they are in different states."""
+        first = self._states[0].replace(seed=None)
+        return first if all(state.replace(seed=None) == first for state in self._states) else None
 
     def backlog_packets(self, now_ns: int | Numbers) -> Numbers:
         """Return how many packets are in each link, ``[links]``; those due by ``now_ns`` have left."""

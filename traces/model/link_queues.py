@@ -41,8 +41,8 @@ class LinkQueues:
         self._packets_since_reorder = np.zeros(links, dtype=np.int64)
         self._all, self._none = everywhere(True, links), everywhere(False, links)
 
-    def begin_gap_anew(self, link: int) -> None:
-        """Count one link's packets from none."""
+    def begin_gap_anew(self, link: int | slice) -> None:
+        """Count the packets of one link, or of several, from none."""
         self._packets_since_reorder[link] = 0
 
     def settle(self) -> None:

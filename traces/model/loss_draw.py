@@ -178,8 +178,8 @@ class Losses:
         self._is_bad = np.zeros(links, dtype=bool)
         self._state = np.full(links, GOOD, dtype=np.int8)
 
-    def begin_anew(self, link: int) -> None:
-        """Put one link's chain at its beginning."""
+    def begin_anew(self, link: int | slice) -> None:
+        """Put the chain of one link, or of several, at its beginning."""
         self._is_bad[link] = False
         self._state[link] = GOOD
 

@@ -54,11 +54,13 @@ class TablePool:
         # By identity first: hashing a table of thousands of entries once a link would dominate.
         self._place_by_id: dict[int, _Place] = {}
 
-    def put(self, link: int, table: Table | None) -> None:
-        """Give a link a table, or none."""
-        if table is self._of_link[link]:
+    def put(self, link: int | slice, table: Table | None) -> None:
+        """Give a link a table, or none; or several links the same."""
+        links = range(len(self._of_link))[link] if isinstance(link, slice) else (link,)
+        if all(table is self._of_link[one] for one in links):
             return
-        self._of_link[link] = table
+        for one in links:
+            self._of_link[one] = table
         self._stale = True
         self.has_table[link] = table is not None
         if table is None:

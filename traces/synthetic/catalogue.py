@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from netlab.did_you_mean import did_you_mean
 from netlab.errors import ProfileError
 from netlab.traces.pair import ProfilePair
 from netlab.traces.provenance import Provenance
@@ -64,8 +64,7 @@ def generate(name: str, texts: Mapping[str, str], timing: Timing) -> ProfilePair
         ProfileError: No such model or parameter, or values that contradict one another.
     """
     if name not in MODELS:
-        close = difflib.get_close_matches(name, MODELS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(MODELS)}"
+        hint = did_you_mean(name, MODELS) or f"there are {', '.join(MODELS)}"
         raise ProfileError(f"{shown(name)}: no such model", hint=hint)
     kind = MODELS[name].kind
     try:

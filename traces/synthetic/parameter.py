@@ -6,7 +6,6 @@ quantity and the field cannot disagree. Knows no model.
 
 from __future__ import annotations
 
-import difflib
 import typing
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
+from netlab.did_you_mean import did_you_mean
 from netlab.errors import ProfileError
 from netlab.traces.quantity import DURATION, NUMBER, RATE, RATIO, SWITCH, WORD, Quantity, shown
 
@@ -82,8 +82,7 @@ def read_parameters(model: type[Struct], texts: Mapping[str, str]) -> dict[str, 
     fields: dict[str, object] = {}
     for key, text in texts.items():
         if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+            hint = did_you_mean(key, known) or f"there are {', '.join(known)}"
             raise ProfileError(f"{shown(key)}: the model has no such parameter", hint=hint)
         try:
             fields[known[key].field] = known[key].read(text)

@@ -13,7 +13,7 @@ import struct
 from typing import NamedTuple
 
 from netlab.errors import SpecError
-from netlab.traces.link_type import LinkType
+from netlab.traces.capture.link_type import LinkType
 
 __all__ = ["PRESETS", "filter_program"]
 

@@ -1,10 +1,11 @@
-"""Direction: one way of a path, from what was sent and what arrived. Pure; numpy alone.
+"""OneWay: one way of a path, from what was sent and what arrived. Pure; numpy alone.
 
 ::
 
     sent_ns [n] ---------------+
     arrivals: number, time ----+--> delay of the first copy, lost, copies [n]; how many out of order
-    claims: arrived, denied ---+
+    claims: arrived, denied,   |
+            excused -----------+
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from numpy.typing import NDArray
 
 from netlab.traces.trace import UNKNOWN, ClockVerdict, Trace, TracedPath
 
-__all__ = ["Direction"]
+__all__ = ["OneWay"]
 
 _NANOSECONDS = 1e9
 
 
-class Direction(Struct, frozen=True, kw_only=True, eq=False):
+class OneWay(Struct, frozen=True, kw_only=True, eq=False):
     """One way, measured by the clocks of its two ends.
 
     Attributes:
@@ -49,8 +50,9 @@ class Direction(Struct, frozen=True, kw_only=True, eq=False):
         is_complete: bool = True,
         claimed: NDArray[np.bool_] | None = None,
         denied: NDArray[np.bool_] | None = None,
-    ) -> Direction:
-        """Return the direction in which these packets arrived.
+        excused: NDArray[np.bool_] | None = None,
+    ) -> OneWay:
+        """Return the way on which these packets arrived.
 
         Args:
             sent_ns: When each was sent, ``[n]``.
@@ -59,30 +61,27 @@ class Direction(Struct, frozen=True, kw_only=True, eq=False):
             is_complete: Whether every arrival is there; if not, what is not there may have arrived.
             claimed: Packets that have arrived though their time is not known, ``[n]``.
             denied: Packets that had not arrived when later ones had, ``[n]``.
+            excused: Packets that may never have been on the way: that they did not arrive tells nothing, ``[n]``.
         """
         n = sent_ns.size
         order = np.argsort(arrival_ns, kind="stable")
-        in_order, times = numbers[order], arrival_ns[order]
-        firsts, places = np.unique(in_order, return_index=True)
+        firsts, places = np.unique(numbers[order], return_index=True)
         first_ns = np.zeros(n, dtype=np.int64)
-        first_ns[firsts] = times[places]
+        first_ns[firsts] = arrival_ns[order][places]
         counts = np.bincount(numbers, minlength=n).astype(np.int32)
-        has_arrived = counts > 0
-        lost = np.where(has_arrived, 0, 1).astype(np.int8)
-        copies = counts
+        lost = (counts == 0).astype(np.int8)
         if not is_complete:
-            lost = np.where(has_arrived | _or_none(claimed, n), 0, UNKNOWN).astype(np.int8)
-            lost[(lost == UNKNOWN) & _or_none(denied, n)] = 1
-            copies = np.where(lost == 1, 0, UNKNOWN).astype(np.int32)
-        sequence = in_order[np.sort(places)]
-        highest = np.maximum.accumulate(sequence) if sequence.size else sequence
+            lost[(counts == 0) & ~_or_none(denied, n)] = UNKNOWN
+            lost[(counts == 0) & _or_none(claimed, n)] = 0
+        lost[(lost == 1) & _or_none(excused, n)] = UNKNOWN
+        is_counted = (lost == 1) | (is_complete & (lost == 0))
         return cls(
             sent_ns=sent_ns,
             first_ns=first_ns,
-            has_arrived=has_arrived,
+            has_arrived=counts > 0,
             lost=lost,
-            copies=copies,
-            reordered=int((sequence < highest).sum()),
+            copies=np.where(is_counted, counts, UNKNOWN).astype(np.int32),
+            reordered=_overtaken(numbers[order][np.sort(places)]),
         )
 
     @property
@@ -103,10 +102,25 @@ class Direction(Struct, frozen=True, kw_only=True, eq=False):
         t_s: NDArray[np.float64] = np.maximum.accumulate(self.sent_ns - self.sent_ns[0]) / _NANOSECONDS
         return t_s
 
-    def trace(self, path: TracedPath, clocks: ClockVerdict, delay_s: NDArray[np.float64], source: str) -> Trace:
-        """Return the trace of this way, its delays made comparable by whoever knows the clocks."""
+    def trace(
+        self,
+        path: TracedPath,
+        clocks: ClockVerdict,
+        delay_s: NDArray[np.float64],
+        source: str,
+        t_s: NDArray[np.float64] | None = None,
+    ) -> Trace:
+        """Return the trace of this way, its delays made comparable by whoever knows the clocks.
+
+        Args:
+            path: Which way it is.
+            clocks: What is known of the clocks.
+            delay_s: The delays by them, ``[n]``.
+            source: Where it comes from, for a person.
+            t_s: When each was sent by another clock or from another moment than ``t_s``, ``[n]``.
+        """
         return Trace.of(
-            self.t_s,
+            self.t_s if t_s is None else t_s,
             path=path,
             clocks=clocks,
             delay_s=delay_s,
@@ -114,6 +128,12 @@ class Direction(Struct, frozen=True, kw_only=True, eq=False):
             copies=self.copies,
             source=source,
         )
+
+
+def _overtaken(sequence: NDArray[np.int64]) -> int:
+    """Return how many of these came after a higher number."""
+    highest = np.maximum.accumulate(sequence) if sequence.size else sequence
+    return int((sequence < highest).sum())
 
 
 def _or_none(claims: NDArray[np.bool_] | None, n: int) -> NDArray[np.bool_]:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CapturedPacket"]
+__all__ = ["MAX_PACKETS", "MAX_PACKET_BYTES", "CapturedPacket"]
+
+MAX_PACKETS = 10_000_000
+"""The most of one capture that are read, and recorded unless more is asked for."""
+
+MAX_PACKET_BYTES = 1 << 18
+"""The longest packet that is believed, four times the longest there is: tcpdump's own bound."""
 
 
 class CapturedPacket(NamedTuple):

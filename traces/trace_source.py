@@ -21,6 +21,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from netlab.errors import TraceError
 
 __all__ = ["HEAD_BYTES", "MAX_FILE_BYTES", "TraceSource"]
@@ -113,24 +116,53 @@ class TraceSource:
         """Return the error that says what is wrong with this file, to be raised."""
         return TraceError(message, self.path, line, hint)
 
+    def refuse_first(
+        self,
+        broken: NDArray[np.bool_],
+        rule: str,
+        first_line: int = 1,
+        hint: str = "",
+        values: NDArray[np.float64] | None = None,
+        element: str = "",
+    ) -> None:
+        """Refuse the file if any row is broken, by the first of them.
+
+        Args:
+            broken: Which rows are, ``[rows]``.
+            rule: The rule that they break.
+            first_line: The line of the first row.
+            hint: What to do about it.
+            values: What stands in each row, to be shown.
+            element: What a row is called where it is no line: of ``trips``, the third is ``trips[2]``.
+
+        Raises:
+            TraceError: Names the line.
+        """
+        if not broken.any():
+            return
+        row = int(np.argmax(broken))
+        if values is not None and not np.isnan(values[row]):
+            rule = f"{values[row]:g}: {rule}"
+        if element:
+            raise self.refuse(f"{element}[{row}]: {rule}", hint=hint)
+        raise self.refuse(rule, first_line + row, hint)
+
     @cached_property
     def _data(self) -> bytes:
         return self._gunzipped() if self.compressed else self._raw
 
     def _gunzipped(self) -> bytes:
         """Decompress in chunks, so that a small file cannot ask for all memory."""
-        chunks: list[bytes] = []
-        size = 0
+        whole = io.BytesIO()  # its value is its buffer; chunks that are joined are there twice
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(self._raw)) as file:
                 while chunk := file.read(_CHUNK_BYTES):
-                    size += len(chunk)
-                    if size > self.max_bytes:
+                    if whole.tell() + len(chunk) > self.max_bytes:
                         raise self._too_large("holds, decompressed, more than")
-                    chunks.append(chunk)
+                    whole.write(chunk)
         except (OSError, EOFError, zlib.error) as error:
             raise self.refuse(f"is not whole as gzip: {error}", hint="copy or download it again") from None
-        return b"".join(chunks)
+        return whole.getvalue()
 
     def _read(self) -> bytes:
         try:
@@ -154,13 +186,13 @@ class TraceSource:
         return raw
 
     def _read_chunks(self, file: BinaryIO) -> bytes:
-        """Read at most one byte more than allowed; in chunks, since a read of so many makes room for all of them."""
-        chunks: list[bytes] = []
+        """Read at most one byte more than allowed; in chunks, as a read of so many makes room for all of them."""
+        whole = io.BytesIO()
         left = self.max_bytes + 1
         while left and (chunk := file.read(min(left, _CHUNK_BYTES))):
-            chunks.append(chunk)
+            whole.write(chunk)
             left -= len(chunk)
-        return b"".join(chunks)
+        return whole.getvalue()
 
     def _too_large(self, what: str) -> TraceError:
         size = f"{self.max_bytes >> 20} MiB" if self.max_bytes >= 1 << 20 else f"{self.max_bytes} bytes"

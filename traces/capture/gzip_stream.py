@@ -1,13 +1,15 @@
 """GzipStream: what a gzip file holds, up to where it was cut off, a bounded piece at a time.
 
-Python's own reader keeps back what it had decompressed when it meets a cut; a capture that was still being written
-is worth what it has.
+Other files are taken out of gzip whole or are refused (``TraceSource``), as half a document is none. A capture
+that was still being written is worth what it has, and Python's own reader keeps back what it had decompressed when
+it meets the cut.
 """
 
 from __future__ import annotations
 
 import zlib
-from typing import BinaryIO
+
+from netlab.traces.capture.capture_stream import Readable
 
 __all__ = ["GzipStream"]
 
@@ -28,7 +30,7 @@ class GzipStream:
         broken: Whether they end before the end of a member, or are damaged: known once that is reached.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: Readable) -> None:
         self.broken = False
         self._file = file
         self._member = zlib.decompressobj(_GZIP_WINDOW)

@@ -8,7 +8,6 @@ from netlab.errors import TraceError
 
 __all__ = ["CaptureStream", "Readable"]
 
-MAX_CAPTURE_BYTES = 1 << 32
 MAX_BLOCK_BYTES = 1 << 24
 
 
@@ -28,6 +27,7 @@ class CaptureStream:
     Args:
         file: Its bytes, decompressed.
         path: What it is called in errors.
+        max_bytes: The most that is read of it.
 
     Attributes:
         name: Likewise.
@@ -35,10 +35,11 @@ class CaptureStream:
         beyond_belief: Whether so much was asked for at once that the file must be damaged.
     """
 
-    def __init__(self, file: Readable, path: str) -> None:
+    def __init__(self, file: Readable, path: str, max_bytes: int) -> None:
         self.name = path
         self.position = 0
         self.beyond_belief = False
+        self._max_bytes = max_bytes
         self._file = file
         self._ahead = b""
 
@@ -56,13 +57,13 @@ class CaptureStream:
         if size > MAX_BLOCK_BYTES:
             self.beyond_belief = True
             return b""
-        if self.position + size > MAX_CAPTURE_BYTES:
-            problem = f"holds more than {MAX_CAPTURE_BYTES >> 30} GiB, the most that is read"
-            raise TraceError(problem, self.name, hint="cut it into parts, for example by `editcap -c`")
         found, self._ahead = self._ahead[:size], self._ahead[size:]
         if len(found) < size:
             found += self._file.read(size - len(found))
         self.position += len(found)
+        if self.position > self._max_bytes:
+            problem = f"holds more than {self._max_bytes:,} bytes, the most that is read"
+            raise TraceError(problem, self.name, hint="cut it into parts, for example by `editcap -c`")
         return found
 
     def close(self) -> None:

@@ -25,7 +25,8 @@ MANAGEMENT, CONTROL, DATA = 0, 1, 2
 _MAX_PRESENT_WORDS = 16
 _EXTENDED = 1 << 31
 _RETRY = 0x08
-_FOUR_ADDRESSES = 0x03
+_TO_AP, _FROM_AP = 0x01, 0x02
+_FOUR_ADDRESSES = _TO_AP | _FROM_AP
 _QOS = 8
 
 # Of each field by its bit: what it is aligned to, its size.
@@ -33,8 +34,8 @@ _FIELDS = (
     (8, 8), (1, 1), (1, 1), (2, 4), (2, 2), (1, 1), (1, 1), (2, 2), (2, 2), (2, 2), (1, 1), (1, 1), (1, 1), (1, 1),
     (2, 2), (2, 2), (1, 1), (1, 1), (4, 8), (1, 3), (4, 8), (2, 12), (8, 12), (2, 12),
 )  # fmt: skip
-_MAC_TIME, _RATE, _CHANNEL, _SIGNAL, _MCS, _VHT, _HE = 0, 2, 3, 5, 19, 21, 23
-_WANTED = (_MAC_TIME, _RATE, _CHANNEL, _SIGNAL, _MCS, _VHT, _HE)
+_RATE, _SIGNAL, _MCS, _VHT, _HE = 2, 5, 19, 21, 23
+_WANTED = (_RATE, _SIGNAL, _MCS, _VHT, _HE)
 
 # Bits a subcarrier and symbol, modulation times coding, by index: HT has the first eight, VHT ten, HE all.
 _BITS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 4.5, 5.0, 6.0, 20 / 3, 7.5, 25 / 3)
@@ -42,6 +43,9 @@ _HT_CARRIERS = (52, 108, 52, 52)
 _VHT_CARRIERS = (52, 108, 234, 468)
 _HE_CARRIERS = (234, 468, 980, 1960)
 _HE_SYMBOL_S = (13.6e-6, 14.4e-6, 16e-6)
+_HE_TOLD = 0x4020  # the modulation and the bandwidth are known
+_HE_DCM, _HE_DCM_TOLD = 0x1000, 0x0040
+_HE_STBC, _HE_STBC_TOLD = 0x8000, 0x0200
 _LONG_S, _SHORT_S = 4.0e-6, 3.6e-6
 
 # VHT's codes for a bandwidth: which of the widths it is; the first where not named.
@@ -53,27 +57,23 @@ class WirelessFrame(NamedTuple):
 
     Attributes:
         time_ns: When it was captured.
-        mac_time_us: The card's own clock at its first bit; None where it does not say.
-        signal_dbm: How strong it was; None likewise.
+        signal_dbm: How strong it was; None where the card does not say.
         rate_bps: At which rate its bits were sent; not a number likewise.
-        frequency_mhz: The channel's; None likewise.
         retry: Whether its sender says it has sent it before.
         kind: Management, control or data.
         receiver: Address, packed.
         transmitter: Likewise; empty where the frame does not say (an acknowledgement).
-        sequence: Its number and fragment; -1 where it has none.
+        from_ap: Whether an access point sends it on to a station; one that says nothing of the kind does not.
     """
 
     time_ns: int
-    mac_time_us: int | None
     signal_dbm: int | None
     rate_bps: float
-    frequency_mhz: int | None
     retry: bool
     kind: int
     receiver: bytes
     transmitter: bytes
-    sequence: int
+    from_ap: bool
 
 
 def decode_radiotap(time_ns: int, data: bytes) -> WirelessFrame | None:
@@ -88,10 +88,8 @@ def decode_radiotap(time_ns: int, data: bytes) -> WirelessFrame | None:
     if frame is None:
         return None
     return frame._replace(
-        mac_time_us=_unpacked("<Q", fields.get(_MAC_TIME)),
-        signal_dbm=_unpacked("<b", fields.get(_SIGNAL)),
+        signal_dbm=int(struct.unpack("<b", fields[_SIGNAL])[0]) if _SIGNAL in fields else None,
         rate_bps=_rate_bps(fields),
-        frequency_mhz=_unpacked("<H", fields.get(_CHANNEL, b"")[:2]),
     )
 
 
@@ -106,22 +104,23 @@ def decode_80211(time_ns: int, data: bytes) -> WirelessFrame | None:
         return None
     kind = control >> 2 & 3
     (receiver,) = struct.unpack_from("6s", data, 4)
-    transmitter, sequence = b"", -1
+    transmitter = b""
     if kind in (MANAGEMENT, DATA):
-        transmitter, _, sequence = struct.unpack_from("<6s6sH", data, 10)
-    return WirelessFrame(
-        time_ns, None, None, math.nan, None, bool(flags & _RETRY), kind, receiver, transmitter, sequence
-    )
+        transmitter, _ = struct.unpack_from("<6s8s", data, 10)  # and all of the header behind it
+    from_ap = flags & _FOUR_ADDRESSES == _FROM_AP
+    return WirelessFrame(time_ns, None, math.nan, bool(flags & _RETRY), kind, receiver, transmitter, from_ap)
 
 
 def wireless_header_bytes(data: bytes, *, radiotap: bool) -> int:
-    """Return how many bytes of a wireless capture are headers.
+    """Return how many bytes of a wireless capture are headers; of an unknown version, the card's own alone.
 
     Raises:
         struct.error: They end before the header does.
     """
     start = _radiotap_bytes(data) if radiotap else 0
     control, flags = struct.unpack_from("<BB", data, start)
+    if control & 0x03:
+        return start
     kind = control >> 2 & 3
     if kind == CONTROL:
         return start + 16
@@ -161,10 +160,6 @@ def _fields(header: bytes) -> dict[int, bytes]:
     return found
 
 
-def _unpacked(form: str, field: bytes | None) -> int | None:
-    return int(struct.unpack(form, field)[0]) if field else None
-
-
 def _rate_bps(fields: dict[int, bytes]) -> float:
     """Return the rate of whichever generation of 802.11 the frame was sent by."""
     if _HE in fields:
@@ -197,6 +192,11 @@ def _vht_rate_bps(field: bytes) -> float:
 def _he_rate_bps(field: bytes) -> float:
     known, _, modulation, _, width, streams = struct.unpack("<6H", field)
     index, carriers, guard, n = modulation >> 8 & 15, width & 15, width >> 4 & 3, streams & 15
-    if known & 0x4020 != 0x4020 or index > 11 or carriers > 3 or guard > 2 or not n:
+    if known & _HE_TOLD != _HE_TOLD or index > 11 or carriers > 3 or guard > 2 or not n:
         return math.nan
-    return float(_HE_CARRIERS[carriers] * _BITS[index] * n / _HE_SYMBOL_S[guard])
+    rate_bps = float(_HE_CARRIERS[carriers] * _BITS[index] * n / _HE_SYMBOL_S[guard])
+    if known & _HE_DCM_TOLD and modulation & _HE_DCM:  # each bit on two subcarriers
+        rate_bps /= 2
+    if known & _HE_STBC_TOLD and modulation & _HE_STBC and not n % 2:  # each stream from two antennas
+        rate_bps /= 2
+    return rate_bps

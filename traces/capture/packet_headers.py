@@ -4,7 +4,7 @@
 
     CapturedPacket --link layer--> IP --+--> TcpSegment     (each with the time it was captured)
                                         +--> Echo
-                   --radiotap--> 802.11 ---> WirelessFrame  (importers/radiotap.py)
+                   --radiotap--> 802.11 ---> WirelessFrame  (radiotap.py)
 
 Bytes in, records out: whatever the bytes are, a record or None, and never an error. Addresses stay bytes, since
 most are never shown. Fragments after the first, tunnels and encrypted payloads hold nothing to be read here.
@@ -18,9 +18,9 @@ import ipaddress
 import struct
 from typing import NamedTuple
 
-from netlab.traces.captured_packet import CapturedPacket
-from netlab.traces.importers.radiotap import WirelessFrame, decode_80211, decode_radiotap, wireless_header_bytes
-from netlab.traces.link_type import LinkType
+from netlab.traces.capture.captured_packet import CapturedPacket
+from netlab.traces.capture.link_type import LinkType
+from netlab.traces.capture.radiotap import WirelessFrame, decode_80211, decode_radiotap, wireless_header_bytes
 
 __all__ = [
     "ACK",
@@ -37,18 +37,26 @@ __all__ = [
 FIN, SYN, ACK = 0x01, 0x02, 0x10
 RST = 0x04
 
-_OTHER_BYTES = 64
 _TAGS = (0x8100, 0x88A8, 0x9100)
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _TCP, _UDP, _ICMP, _ICMPV6 = 6, 17, 1, 58
 _IPV6_OPTIONS = (0, 43, 60)
 _IPV6_FRAGMENT = 44
 _MAX_IPV6_OPTIONS = 8
-_ECHO = {(_ICMP, 8): True, (_ICMP, 0): False, (_ICMPV6, 128): True, (_ICMPV6, 129): False}
+_KEPT_BYTES = {_UDP: 8, _ICMP: 8, _ICMPV6: 8, 33: 12, 132: 12}
+"""How long the headers are of UDP, ICMP (without the packet it quotes, or what is echoed), DCCP and SCTP."""
+
+_LEAST_TCP_BYTES = 20
+_ECHO: dict[tuple[int | None, int], bool] = {
+    (_ICMP, 8): True,
+    (_ICMP, 0): False,
+    (_ICMPV6, 128): True,
+    (_ICMPV6, 129): False,
+}
 _USUAL_OPTIONS = b"\x01\x01\x08\x0a"
 _TIMESTAMPS = 8
 
-_LINK_BYTES = {
+_LINK_BYTES: dict[int, int] = {
     LinkType.NULL: 4,
     LinkType.LOOP: 4,
     LinkType.RAW_BSD: 0,
@@ -62,6 +70,8 @@ _TCP_FIXED = struct.Struct("!IIBB")
 _TWO_WORDS = struct.Struct("!II")
 _HALF = struct.Struct("!H")
 _ECHO_FIXED = struct.Struct("!HH")
+_IPV4_LENGTHS = struct.Struct("!HHH")
+_IPV6_FIXED = struct.Struct("!HBB")
 
 
 class TcpSegment(NamedTuple):
@@ -77,6 +87,7 @@ class TcpSegment(NamedTuple):
         payload_bytes: How much data it carries.
         tsval: Its sender's clock; None without the timestamps option.
         tsecr: The other end's clock that it echoes.
+        hops_left: How many more routers may pass it on: IPv4's time to live, IPv6's hop limit.
     """
 
     time_ns: int
@@ -88,6 +99,7 @@ class TcpSegment(NamedTuple):
     payload_bytes: int
     tsval: int | None
     tsecr: int | None
+    hops_left: int
 
 
 class Echo(NamedTuple):
@@ -111,13 +123,17 @@ class Echo(NamedTuple):
 
 
 class _Packet(NamedTuple):
-    """Where in a packet the transport's header begins, and who talks to whom."""
+    """Where in a packet the headers of IP end and IP itself, and who talks to whom.
 
-    protocol: int
+    The protocol is that of what follows; None of a fragment after the first, in which no header follows.
+    """
+
+    protocol: int | None
     offset: int
     end: int
     source: bytes
     destination: bytes
+    hops_left: int
 
 
 def decode_packet(packet: CapturedPacket) -> TcpSegment | Echo | WirelessFrame | None:
@@ -135,18 +151,24 @@ def decode_packet(packet: CapturedPacket) -> TcpSegment | Echo | WirelessFrame |
 
 
 def headers_bytes(packet: CapturedPacket) -> int:
-    """Return how many bytes of a packet are headers: what may be kept without keeping what anyone said."""
+    """Return how many bytes of a packet are headers: what may be kept without keeping what anyone said.
+
+    Of what is not known, or is broken, the headers around it alone.
+    """
+    kept = 0
     try:
         if packet.link_type in (LinkType.RADIOTAP, LinkType.IEEE_802_11):
             return wireless_header_bytes(packet.data, radiotap=packet.link_type == LinkType.RADIOTAP)
+        kept, _ = _link_layer(packet.link_type, packet.data)
         found = _network_layer(packet)
         if found is None:
-            return _OTHER_BYTES
+            return kept
+        kept = found.offset
         if found.protocol == _TCP:
-            return found.offset + (packet.data[found.offset + 12] >> 4) * 4
+            return min(found.end, kept + max(_LEAST_TCP_BYTES, (packet.data[kept + 12] >> 4) * 4))
+        return min(found.end, kept + _KEPT_BYTES.get(found.protocol or 0, 0))
     except (struct.error, IndexError):
-        return _OTHER_BYTES
-    return found.offset + 8
+        return kept
 
 
 def address_text(packed: bytes) -> str:
@@ -172,8 +194,9 @@ def _internet(time_ns: int, packet: CapturedPacket) -> TcpSegment | Echo | None:
 
 
 def _network_layer(packet: CapturedPacket) -> _Packet | None:
-    data, offset = packet.data, _link_bytes(packet.link_type, packet.data)
-    if offset is None:
+    data = packet.data
+    offset, is_ip = _link_layer(packet.link_type, data)
+    if not is_ip:
         return None
     version = data[offset] >> 4
     if version == 4:
@@ -181,8 +204,8 @@ def _network_layer(packet: CapturedPacket) -> _Packet | None:
     return _ipv6(data, offset, packet.wire_bytes) if version == 6 else None
 
 
-def _link_bytes(link_type: int, data: bytes) -> int | None:
-    """Return how long the link layer's header is; None where no IP follows it."""
+def _link_layer(link_type: int, data: bytes) -> tuple[int, bool]:
+    """Return how long the link layer's header is, and whether IP follows it."""
     if link_type == LinkType.ETHERNET:
         kind, offset = _HALF.unpack_from(data, 12)[0], 14
     elif link_type == LinkType.LINUX_SLL:
@@ -190,43 +213,45 @@ def _link_bytes(link_type: int, data: bytes) -> int | None:
     elif link_type == LinkType.LINUX_SLL2:
         kind, offset = _HALF.unpack_from(data, 0)[0], 20
     else:
-        return _LINK_BYTES.get(link_type)  # type: ignore[call-overload,no-any-return]
+        return _LINK_BYTES.get(link_type, 0), link_type in _LINK_BYTES
     for _ in range(2):
         if kind not in _TAGS:
             break
         kind, offset = _HALF.unpack_from(data, offset + 2)[0], offset + 4
-    return offset if kind in (_IPV4, _IPV6) else None
+    return offset, kind in (_IPV4, _IPV6)
 
 
 def _ipv4(data: bytes, offset: int, wire_bytes: int) -> _Packet | None:
-    if _HALF.unpack_from(data, offset + 6)[0] & 0x1FFF:
-        return None
     header = (data[offset] & 15) * 4
     if header < 20 or len(data) < offset + header:
         return None
-    length = _HALF.unpack_from(data, offset + 2)[0]
+    length, _, fragment = _IPV4_LENGTHS.unpack_from(data, offset + 2)
     # None where the card was to fill it in: the capture was taken before that.
     end = offset + length if length else wire_bytes
-    return _Packet(
-        data[offset + 9], offset + header, end, data[offset + 12 : offset + 16], data[offset + 16 : offset + 20]
-    )
+    protocol = None if fragment & 0x1FFF else data[offset + 9]
+    ends = data[offset + 12 : offset + 16], data[offset + 16 : offset + 20]
+    return _Packet(protocol, offset + header, end, *ends, data[offset + 8])
 
 
 def _ipv6(data: bytes, offset: int, wire_bytes: int) -> _Packet | None:
-    length, following = _HALF.unpack_from(data, offset + 4)[0], data[offset + 6]
+    length, following, hops_left = _IPV6_FIXED.unpack_from(data, offset + 4)
     end = offset + 40 + length if length else wire_bytes
     source, destination = data[offset + 8 : offset + 24], data[offset + 24 : offset + 40]
     offset += 40
+    protocol: int | None = following
     for _ in range(_MAX_IPV6_OPTIONS):
         if following in _IPV6_OPTIONS:
             following, offset = data[offset], offset + 8 + data[offset + 1] * 8
         elif following == _IPV6_FRAGMENT:
-            if _HALF.unpack_from(data, offset + 2)[0] & 0xFFF8:
-                return None
+            later = _HALF.unpack_from(data, offset + 2)[0] & 0xFFF8
             following, offset = data[offset], offset + 8
+            if later:
+                protocol = None
+                break
         else:
             break
-    return _Packet(following, offset, end, source, destination) if len(destination) == 16 else None
+        protocol = following
+    return _Packet(protocol, offset, end, source, destination, hops_left) if len(destination) == 16 else None
 
 
 def _segment(time_ns: int, data: bytes, found: _Packet) -> TcpSegment | None:
@@ -238,7 +263,7 @@ def _segment(time_ns: int, data: bytes, found: _Packet) -> TcpSegment | None:
     tsval, tsecr = _timestamps(data, at + 20, at + header)
     return TcpSegment(
         time_ns, found.source + data[at : at + 2], found.destination + data[at + 2 : at + 4],
-        seq, ack, flags, max(0, found.end - at - header), tsval, tsecr,
+        seq, ack, flags, max(0, found.end - at - header), tsval, tsecr, found.hops_left,
     )  # fmt: skip
 
 

@@ -1,0 +1,101 @@
+"""The document and the table of a verification: schedules in part, how they were played, allowances in words."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from netlab.namespaces.play_log import PlayerCounts
+from netlab.probe.probe_plan import ProbePlan
+from netlab.traces.conformance.allowance import EXACT, Allowance
+from netlab.traces.conformance.asked import Asked
+from netlab.traces.pair import ProfilePair
+from netlab.traces.presets import parse_preset
+from netlab.traces.profile import LinkProfile
+from netlab.traces.provenance import Provenance
+from netlab.traces.schedule import Schedule, Step
+from netlab.verification import verify
+from netlab.verification.default_plan import MOST_COUNT, default_count, default_rate_hz
+from netlab.verification.report import VerificationReport, verify_measured
+from netlab.verification.report_text import report_lines
+from netlab.verification.stage import asked_of, measure_model
+from netlab.verification.verify import verify_on_model
+
+
+def stepped(duration_s: float = 30.0) -> ProfilePair:
+    steps = (Step(0.0, LinkProfile(delay_s=0.01)), Step(duration_s / 3, LinkProfile(delay_s=0.03)))
+    played = Schedule(steps, duration_s, loop=True)
+    return ProfilePair("stepped", played, played)
+
+
+def report_of(pair: ProfilePair, plan: ProbePlan, allowance: Allowance = EXACT) -> VerificationReport:
+    asked = asked_of(pair)
+    measured = measure_model(asked, plan, 7)
+    counts = PlayerCounts(applied=38, superseded=2, failed=1, late_max_s=0.00031)
+    return verify_measured(
+        asked, measured, allowance, profile=pair.name, plan=plan, seed=7, wiring="model", changes=counts
+    )
+
+
+def test_a_part_of_a_schedule_is_told_as_a_part() -> None:
+    """4 s of a pass of 30 s: it passes, and nobody can take it for the whole."""
+    report = report_of(stepped(), ProbePlan(count=200, rate_hz=50.0))
+    assert report.holds and report.pass_s == 30.0
+    (warning,) = report.warnings
+    assert "4 s of a pass of 30 s" in warning and "--count 1500" in warning
+    lines = list(report_lines(report))
+    assert "measured: 4 s of a pass of 30 s" in lines
+    assert msgspec.json.decode(msgspec.json.encode(report), type=VerificationReport) == report
+
+
+def test_how_a_schedule_was_played_is_told() -> None:
+    lines = list(report_lines(report_of(stepped(), ProbePlan(count=200, rate_hz=50.0))))
+    assert "schedule: 38 steps put in force, 0.31 ms late at most; 2 superseded, 1 refused" in lines
+
+
+def test_a_whole_pass_or_no_schedule_needs_no_warning() -> None:
+    report = report_of(stepped(4.0), ProbePlan(count=200, rate_hz=50.0))
+    assert (report.pass_s, report.warnings) == (4.0, [])
+    report = verify_on_model("wire", parse_preset("delay=5ms"), ProbePlan(count=50), 7)[1]
+    assert (report.pass_s, report.warnings, report.likeness) == (None, [], [])
+    assert not any(line.startswith(("measured:", "schedule:")) for line in report_lines(report))
+
+
+def test_the_allowance_is_told_in_words() -> None:
+    pair = parse_preset("delay=5ms")
+    lines = list(report_lines(report_of(pair, ProbePlan(count=100), Allowance(later_s=1e-3, stragglers=0.02))))
+    assert lines[1] == "allowed beside chance: every packet up to 1 ms later"
+    assert "and 2 % of the packets however much" in lines[2]
+    assert all("\n" not in line and len(line) < 120 for line in lines)
+    p99 = next(line for line in lines if line.startswith("  p99"))
+    assert p99.endswith("not judged  pass")
+    lines = list(report_lines(report_of(pair, ProbePlan(count=100), Allowance(later_s=1e-5))))
+    assert lines[1] == "allowed beside chance: every packet up to 0.01 ms later"
+    assert "however much" not in lines[2]
+
+
+def test_what_a_schedule_asks_for_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a schedule of 36,000 steps it takes half a second."""
+    made: list[object] = []
+    whole = Schedule.to_qdisc_states
+
+    def counted(self: Schedule, *rest: object, **named: object) -> object:
+        made.append(self)
+        return whole(self, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Schedule, "to_qdisc_states", counted)
+    verify_on_model("stepped", stepped(), ProbePlan(count=100), 7)
+    assert len(made) == 2, "one a direction"
+    assert verify.asked_of is asked_of
+    assert Asked.of(asked_of(stepped())["back"], 3.0).begin_s == 3.0
+
+
+def test_how_much_is_sent_where_nobody_says() -> None:
+    pair = stepped(300.0)
+    assert default_count(pair, 100.0, virtual=True) == 30_000
+    assert default_count(pair, 100.0, virtual=False) == 2000
+    assert default_count(stepped(1e5), 100.0, virtual=True) == MOST_COUNT
+    assert default_count(parse_preset("wifi-normal"), 100.0, virtual=True) == 2000
+    assert default_rate_hz(pair) == 100.0
+    fitted = msgspec.structs.replace(pair, provenance=Provenance(method="fit", packet_rate_hz=30.0))
+    assert default_rate_hz(fitted) == 30.0

@@ -1,0 +1,1 @@
+"""Captures of packets: files of them, interfaces, and what their bytes say."""
