@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import struct
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from netlab.errors import KernelError
 from netlab.namespaces.held_state import HeldState, unproven
@@ -54,6 +54,14 @@ _read_cold = attrgetter(
     "loss_correlation", "duplicate_correlation", "reorder", "reorder_correlation", "corrupt",
     "corrupt_correlation", "ecn", "slot", "loss_model", "delay_table", "slot_table",
 )  # fmt: skip
+
+
+class _Rebuilt(NamedTuple):
+    """A message laid out anew, the state it is for with all its tables, and the cold fields if it can be patched."""
+
+    request: PrebuiltRequest
+    complete: QdiscState
+    cold: tuple[object, ...] | None
 
 
 class NetemQdisc:
@@ -183,7 +191,7 @@ class NetemQdisc:
         return request
 
     def prepare(self, state: QdiscState) -> None:
-        """Make the message for a state ahead of time; nothing where it cannot be made from the last one.
+        """Make the message for a state ahead of time; nothing where it carries tables or no seed.
 
         Whatever happens before that state is staged, nothing is sent that was not asked for.
 
@@ -193,8 +201,11 @@ class NetemQdisc:
         request = self._request
         self._prepared = None
         self._held.leave()
-        if request is not None and self._cold is not None and self._patch(request, state):
-            self._prepared = state
+        if request is None or self._cold is None or not self._patch(request, state):
+            self._cold = self._rebuild(state).cold
+            if self._cold is None:
+                return
+        self._prepared = state
 
     def prepared(self, state: QdiscState) -> PrebuiltRequest | None:
         """Return the message for a state if ``prepare`` has made it and nothing has come in between."""
@@ -303,7 +314,14 @@ class NetemQdisc:
             raise unproven(self._attempt)
 
     def _stage_rebuilt(self, state: QdiscState) -> PrebuiltRequest:
-        """Stage a change whose layout differs from the last one's; tables only where they are new."""
+        """Stage a change whose layout differs from the last one's."""
+        rebuilt = self._rebuild(state)
+        self._staged_cold = rebuilt.cold
+        self._held.begin(rebuilt.complete)
+        return rebuilt.request
+
+    def _rebuild(self, state: QdiscState) -> _Rebuilt:
+        """Lay the message out anew; tables only where they are new."""
         complete = self._held.complete(state)
         carried = self._held.lacking(complete)
         has_tables = carried.delay_table is not None or carried.slot_table is not None
@@ -312,9 +330,7 @@ class NetemQdisc:
         # Not to be patched: a message without a seed has no room for one; one that carries tables would send
         # them each time; one whose slot stands for another's spacing is not what the next state asks for.
         is_patchable = carried.seed is not None and not has_tables and complete.slot is state.slot
-        self._staged_cold = _read_cold(state) if is_patchable else None
-        self._held.begin(complete)
-        return request
+        return _Rebuilt(request, complete, _read_cold(state) if is_patchable else None)
 
     def _load(self, options: bytes) -> PrebuiltRequest:
         """Return the prebuilt message with these options in it; a new one where the size differs."""

@@ -29,7 +29,7 @@ from netlab.namespaces.play_log import DEFAULT_LOG_STEPS, PlayedStep, PlayerCoun
 from netlab.namespaces.player_clock import InterruptibleClock, PlayerClock
 from netlab.namespaces.staged_changes import Preparable, PreparedChanges, PreparesTogether
 from netlab.namespaces.syscalls import set_timer_slack
-from netlab.namespaces.timeline import Cue, Taken, Timeline, Track
+from netlab.namespaces.timeline import Cue, Due, Taken, Timeline, Track
 from netlab.namespaces.verifier import Verifier
 
 __all__ = ["Played", "Player"]
@@ -41,6 +41,8 @@ _REST_S = 1e-3
 """Where one message had to carry what was due on so many moments, and the first of them had waited so long, the
 next message goes so much later, or as soon as a track comes twice, with all that is due by then: a message costs
 as much as a dozen changes. Never in virtual time, where nothing waits."""
+
+_SOON_S = 1e-3
 
 
 class Played(Struct, frozen=True):
@@ -173,18 +175,19 @@ class Player:
 
     def play(self) -> None:
         """Play to the end or the interrupt, in the calling thread."""
-        start_s = self._start_s = self._clock.now_s()
         while not self._interrupt.is_set():
-            next_s = self._next_s = self._timeline.next_s()
-            if next_s is None:
-                self._clock.wait_until(start_s + self._timeline.end_s, self._interrupt)
-                break
-            # All that can be done before the deadline is done before it.
+            self._next_s = self._timeline.next_s()
+            # All that can be done before the deadline is done before it; before the first one play has not begun.
             self._make_ready()
             taken = self._timeline.take(self._rested_s)
             changes = self._changes(taken.cues)
             prepared = self._wire.prepare_together(changes) if self._wire is not None else None
-            self._clock.wait_until(start_s + taken.last_s, self._interrupt)
+            if self._start_s is None:
+                self._start_s = self._clock.now_s()
+            if not taken.cues:
+                self._clock.wait_until(self._start_s + self._timeline.end_s, self._interrupt)
+                break
+            self._clock.wait_until(self._start_s + taken.last_s, self._interrupt)
             if not self._interrupt.is_set():
                 # Start + next - start may come out a hair below next.
                 self._play_due(max(taken.last_s, self._now_s()), taken, changes, prepared)
@@ -210,7 +213,9 @@ class Player:
             changes: What that asks for.
             prepared: The same ready to be made; None where it is not.
         """
-        due = self._timeline.due(now_s, taken)
+        # Those that waited for one message go at once: more would be due by now each time, and none is ready.
+        is_ready = prepared is not None and taken.moments > 1 and now_s - taken.last_s < _REST_S
+        due = Due(taken.cues, (), taken.moments) if is_ready else self._timeline.due(now_s, taken)
         if due.cues is not taken.cues:
             refusals, applied_s = self._change_together(self._changes(due.cues)), self._now_s()
         elif prepared is None:
@@ -252,8 +257,8 @@ class Player:
         try:
             while not self._interrupt.wait(wait_s):
                 next_s = self._next_s if self.is_playing() else None
-                if self._start_s is None:
-                    wait_s = 0.001
+                if self._start_s is None and self.is_playing():
+                    wait_s = _SOON_S
                     continue
                 if next_s is None and self._verifier.is_done():  # asked in this order: nothing comes in between
                     return

@@ -21,6 +21,9 @@ EVERY_S = 1.0
 SLACK_S = 0.005
 """A read-back begins only where the next change is so far away; one takes about 0.3 ms in a guest kernel."""
 
+PATIENCE_S = 0.5
+"""Where there has been no such time for so long, a read-back takes it: a change is then late by that much."""
+
 IDLE_S = 0.25
 
 PACE_S = 0.01
@@ -42,6 +45,7 @@ class Verifier:
         self._changed: dict[str, Impairer] = {}
         self._round: list[str] = []
         self._next_round_s = 0.0
+        self._patient_until_s = 0.0
 
     def note(self, name: str, impairer: Impairer) -> None:
         """Note that a direction has changed; any thread may."""
@@ -62,8 +66,10 @@ class Verifier:
                 return IDLE_S
             self._round = list(self._changed)
             self._next_round_s = now_s + EVERY_S
-        if next_change_s is not None and now_s + SLACK_S > next_change_s:
+            self._patient_until_s = now_s + PATIENCE_S
+        if next_change_s is not None and next_change_s - SLACK_S < now_s < self._patient_until_s:
             return max(next_change_s - now_s, 0.0) + SLACK_S / 2
+        self._patient_until_s = now_s + PATIENCE_S
         self._verify(self._round.pop())
         return PACE_S if self._round and next_change_s is not None else 0.0
 

@@ -167,7 +167,7 @@ class _Clocks(Struct, frozen=True):
     def __str__(self) -> str:
         drifting = f", drifting {_ppm(self.drift)}" if self.drift else ""
         apart = f"{self.apart_s:,.0f} s and " if self.apart_s else ""
-        return f"an offset of {apart}{_ms(self.offset_s)} (+- {_ms(self.error_s)}){drifting}"
+        return f"an offset of {apart}{_ms(self.offset_s)} (+- {self.error_s * 1e3:.3g} ms){drifting}"
 
 
 def synchronise(

@@ -4,7 +4,7 @@ r"""Number columns: text in which each line holds so many numbers between delimi
 
     0.0,0.021,0\n0.1,,1\n  --column 1-->  "0.021\n\n"  --one call-->  [0.021, nan]
 
-No Python runs for a row. Only where a block does not add up are its lines looked at one by one, for the one
+No Python runs for a row of numbers. Only where a block does not add up are its lines looked at one by one, for the one
 that is to blame. Knows no file and no header.
 """
 
@@ -19,13 +19,16 @@ from numpy.typing import NDArray
 
 from netlab.traces.trace import MAX_ROWS, UNKNOWN
 
-__all__ = ["NumberError", "count_rows", "read_columns", "whole_numbers"]
+__all__ = ["NumberError", "count_rows", "is_stamp", "read_columns", "read_stamps", "whole_numbers"]
 
 BLOCK_BYTES = 4 << 20
 """So much is looked at in one go: within the cache, and the masks for it small."""
 
 _NEWLINE = 10
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+_STAMP = re.compile(
+    rb"((?:19|20|21)[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?)(?:Z|[+]00:?00)?\Z"
+)
 _ALLOWED = b"0123456789+-.eE\n"
 _LIST = msgspec.json.Decoder(list[float])
 
@@ -82,6 +85,50 @@ def read_columns(
             column[rows : rows + more] = part
         rows += more
     return whole
+
+
+def is_stamp(text: bytes) -> bool:
+    """Tell whether a text is a date and a time of ISO 8601, in UTC: ``2024-01-31 12:00:00.5Z``."""
+    return _STAMP.match(text) is not None
+
+
+def read_stamps(body: bytes, width: int, wanted: int, *, delimiter: bytes = b",") -> NDArray[np.float64]:
+    """Return a column of stamps as seconds since its first, ``[rows]``; of a table that ``read_columns`` has read.
+
+    Raises:
+        NumberError: A stamp is none, or no date.
+    """
+    parts = []
+    first, rows = None, 0
+    for block in _blocks(body, 0):
+        places = np.flatnonzero((block == _NEWLINE) | (block == delimiter[0])).reshape(-1, width)
+        texts = _column_text(block, places, wanted).tobytes().split(b"\n")[:-1]
+        stamps = _stamps(texts, rows)
+        first = stamps[0] if first is None else first
+        parts.append((stamps - first).astype(np.int64) / 1e9)
+        rows += stamps.size
+    return np.concatenate(parts)
+
+
+def _stamps(texts: list[bytes], row: int) -> NDArray[np.datetime64]:
+    matches = [_STAMP.match(text) for text in texts]
+    plain = [match[1].decode() for match in matches if match is not None]
+    try:
+        if len(plain) == len(texts):
+            return np.array(plain, dtype="datetime64[ns]")
+    except ValueError:
+        pass  # one of them is a 31st of February
+    place = next(place for place, text in enumerate(texts) if not _is_date(text))
+    rule = "must be a date and a time in UTC, as 2024-01-31T12:00:00.5"
+    raise NumberError(row + place, f"{_shown(texts[place])}: {rule}")
+
+
+def _is_date(text: bytes) -> bool:
+    match = _STAMP.match(text)
+    try:
+        return match is not None and np.datetime64(match[1].decode()) is not None
+    except ValueError:
+        return False
 
 
 def count_rows(body: bytes, begin: int = 0) -> int:

@@ -2,8 +2,8 @@
 
 ::
 
-    path --read once--> bytes on disk --gunzip, bounded--> data()   whole
-                           |                    `--------> head     the first 64 KiB, for recognising a format
+    path --read once--> bytes on disk --gunzip, bounded; no BOM--> data()   whole
+                           |                            `--------> head     the first 64 KiB, for recognising a format
                            `--> sha256
 
 Knows no format.
@@ -37,6 +37,7 @@ _CHUNK_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 31  # zlib: the largest window, and a gzip header around it
 _MAX_NAME = 120
+_BOM = b"\xef\xbb\xbf"  # UTF-8's mark of itself, which editors put first: no part of any format
 
 
 class TraceSource:
@@ -78,12 +79,13 @@ class TraceSource:
     @cached_property
     def head(self) -> bytes:
         """Return the first 64 KiB, decompressed; less where the rest of a compressed file is damaged."""
-        if not self.compressed:
-            return self._raw[:HEAD_BYTES]
-        try:
-            return zlib.decompressobj(_GZIP_WINDOW).decompress(self._raw, HEAD_BYTES)
-        except zlib.error:
-            return b""
+        head = self._raw[: HEAD_BYTES + len(_BOM)]
+        if self.compressed:
+            try:
+                head = zlib.decompressobj(_GZIP_WINDOW).decompress(self._raw, HEAD_BYTES + len(_BOM))
+            except zlib.error:
+                return b""
+        return head.removeprefix(_BOM)[:HEAD_BYTES]
 
     @property
     def whole_in_head(self) -> bool:
@@ -93,11 +95,11 @@ class TraceSource:
     @cached_property
     def head_lines(self) -> list[bytes]:
         """Return the whole lines of ``head`` without their ends; one cut off by its end is left out."""
-        lines = self.head.removeprefix(b"\xef\xbb\xbf").splitlines()
+        lines = self.head.splitlines()
         return lines if self.whole_in_head else lines[:-1]
 
     def data(self) -> bytes:
-        """Return all bytes, decompressed.
+        """Return all bytes, decompressed, without UTF-8's mark at their beginning.
 
         Raises:
             TraceError: The compressed bytes are damaged or cut short, or hold too much.
@@ -149,7 +151,7 @@ class TraceSource:
 
     @cached_property
     def _data(self) -> bytes:
-        return self._gunzipped() if self.compressed else self._raw
+        return (self._gunzipped() if self.compressed else self._raw).removeprefix(_BOM)
 
     def _gunzipped(self) -> bytes:
         """Decompress in chunks, so that a small file cannot ask for all memory."""
@@ -180,7 +182,10 @@ class TraceSource:
                 os.close(descriptor)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise self.refuse(f"cannot be read: {reason}", hint="check the path and its rights") from None
+            hint = "check the path and its rights"
+            if self.path == "-":
+                hint = "- is no file here, and standard input is not read: save the stream to a file first"
+            raise self.refuse(f"cannot be read: {reason}", hint=hint) from None
         if len(raw) > self.max_bytes:  # it has grown, or its size was a fiction (/proc)
             raise self._too_large("is larger than")
         return raw

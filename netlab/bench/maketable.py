@@ -6,8 +6,9 @@
                                  further ones into the last bin
 
 netem is then asked for the mean as delay and the deviation as jitter; an entry of 8192 is one deviation. What
-lies beyond 4 deviations cannot be said so, and 4096 entries are what the tool makes. Written from what its
-manual and the tables it ships show, not from its text.
+lies beyond 4 deviations cannot be said so, and 4096 entries are what the tool makes. Two of its oddities belong
+to it: where nothing was measured between two values, an entry is between them; and the last entry is 4
+deviations, whatever the longest delay was.
 
 Source: iproute2, ``maketable``; tc-netem(8), ``distribution``.
 """

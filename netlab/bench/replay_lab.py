@@ -5,6 +5,11 @@
     hub ==== host 0      each direction a schedule of its own: a walk of the delay, a new one each step
      |`===== host 1
      `------ ...
+
+    in step   |---|---|---|      all on the same deadlines: one message each
+              |---|---|---|
+    apart     |----|---|---|-     each begins with a step longer by chance: as many deadlines as changes
+              |-----|---|---|
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ import statistics
 import threading
 import time
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 
@@ -27,7 +33,8 @@ from netlab.namespaces.link import Link
 from netlab.namespaces.play_log import PlayedStep, PlayerCounts
 from netlab.namespaces.player import Played, Player
 from netlab.namespaces.player_clock import InterruptibleClock
-from netlab.namespaces.timeline import schedule_track
+from netlab.namespaces.staged_changes import PreparesTogether
+from netlab.namespaces.timeline import Track, schedule_track
 from netlab.traces.profile import LinkProfile
 from netlab.traces.schedule import Schedule, Step
 from netlab.traces.seed import DIRECTIONS, Direction
@@ -89,13 +96,14 @@ class _WaitedClock(InterruptibleClock):
         super().wait_until(deadline_s, interrupt)
 
 
-def play_star(links: int, rate_hz: float, seconds: float) -> PlayedStar:
+def play_star(links: int, rate_hz: float, seconds: float, *, apart: bool = False) -> PlayedStar:
     """Make a star of links, play both directions of each, and say what that cost; the making is not counted.
 
     Args:
         links: How many.
         rate_hz: Steps a second of each schedule; each step has a delay and a seed of its own.
         seconds: How long.
+        apart: Whether each direction has deadlines of its own; else all have the same.
 
     Raises:
         FeatureMissing: This kernel has no netem.
@@ -107,13 +115,16 @@ def play_star(links: int, rate_hz: float, seconds: float) -> PlayedStar:
         hub = lab.add_host("hub")
         hosts = [lab.add_host(f"host{number}") for number in range(links)]
         made = lab.add_links([LinkOrder(hub, host, walks[0].steps[0].profile) for host in hosts])
+        tracks = [schedule_track("", walk) for walk in walks]
+        phases_s = np.random.default_rng(7).uniform(0.0, 1.0 / rate_hz, 2 * links) if apart else np.zeros(2 * links)
         played = [
-            _played(link, direction, walks[(2 * number + side) % DIFFERENT])
+            _played(link, direction, tracks[(2 * number + side) % DIFFERENT], float(phases_s[2 * number + side]))
             for number, link in enumerate(made)
             for side, direction in enumerate(DIRECTIONS)
         ]
-        clock = _WaitedClock()
-        player = Player(played, made[0].wire.change_together, clock)
+        clock, wire = _WaitedClock(), made[0].wire
+        prepares = wire if isinstance(wire, PreparesTogether) else None
+        player = Player(played, wire.change_together, clock, wire=prepares)
         gc.collect()
         began_s, counted_s = time.monotonic(), _counted_s()
         player.start()
@@ -133,11 +144,18 @@ def play_star(links: int, rate_hz: float, seconds: float) -> PlayedStar:
         )
 
 
-def _played(link: Link, direction: Direction, walk: Schedule) -> Played:
+def _played(link: Link, direction: Direction, track: Track, phase_s: float) -> Played:
+    """Return a direction that plays a track, its first step longer by the phase; the states are shared."""
     impairer = link.impairer(direction)
     assert impairer is not None  # made with the walk's first state
-    seed_of = functools.partial(link.played_seed, direction)
-    return Played(schedule_track(f"{link.name} {direction}", walk, seed_of), impairer)
+    starts_s = (0.0, *(round(start_s + phase_s, 6) for start_s in track.starts_s[1:]))
+    own = msgspec.structs.replace(
+        track,
+        name=f"{link.name} {direction}",
+        starts_s=starts_s,
+        seed_of=functools.partial(link.played_seed, direction),
+    )
+    return Played(own, impairer)
 
 
 def _counted_s() -> float:

@@ -104,7 +104,8 @@ def verify_power(say: Callable[[str], None]) -> Figure:
     caught = min(case.failed for case in cases if not case.is_asked)
     measured = [case for case in cases if case.netem.holds is not None]
     right = sum(case.netem.holds == case.is_asked for case in measured)
-    on_netem = f"netem right in {right} of {len(measured)}" if measured else "netem not measured"
+    missing = len(cases) - len(measured)
+    on_netem = f"netem right in {right} of {len(measured)}" + (f", {missing} not measured" if missing else "")
     return Figure(
         name="verify-power",
         value=float(caught),
@@ -148,7 +149,7 @@ def _judge_netem(name: str, profile: LinkProfile, asked: LinkProfile) -> _OnNete
     try:
         flow = deliver_on_netem(profile, PACKETS, RATE_HZ, FRAME_BYTES, NETEM_SEED)
     except LabError as error:
-        return _OnNetem(None, f"{name} not measured ({error.message.splitlines()[0]})")
+        return _OnNetem(None, f"{name} not measured ({error.message.splitlines()[-1].strip()})")
     expected = expect(Asked.of(asked), flow.sent_s, FRAME_BYTES, allowed=default_allowance(virtual=True))
     report = judge_flow(expected, flow)
     return _OnNetem(

@@ -73,7 +73,22 @@ def echo_json(document: object) -> None:
     """Print one JSON document on stdout, for machines."""
     import msgspec
 
-    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+    try:
+        encoded = msgspec.json.encode(document)
+    except UnicodeEncodeError:  # a path that is no UTF-8
+        encoded = msgspec.json.encode(_readable(msgspec.to_builtins(document)))
+    click.echo(msgspec.json.format(encoded, indent=2).decode())
+
+
+def _readable(document: Any) -> Any:
+    r"""Return a document in which bytes of paths that are no UTF-8 stand as ``\xe9``."""
+    if isinstance(document, str):
+        return os.fsencode(document).decode("utf-8", "backslashreplace")
+    if isinstance(document, dict):
+        return {_readable(key): _readable(value) for key, value in document.items()}
+    if isinstance(document, (list, tuple)):
+        return [_readable(value) for value in document]
+    return document
 
 
 def the_request(ctx: click.Context) -> EngineRequest:

@@ -114,7 +114,7 @@ def _ms(duration_s: float) -> str:
 
 
 def _lag(correlation: float | None) -> str:
-    return "unknown" if correlation is None else f"{correlation:.2f}"
+    return "unknown" if correlation is None else f"{round(correlation, 2) + 0.0:.2f}"
 
 
 def _rate(rate_bps: float) -> str:

@@ -12,7 +12,7 @@ from netlab.cli.command import json_option, output_option, say
 from netlab.cli.flow_options import flow_options, flow_plan
 from netlab.cli.lab_command import StayingLabCommand
 from netlab.cli.types import DURATION
-from netlab.cli.verify_result import give_result, traces_option
+from netlab.cli.verify_result import give_result, prepare_traces, traces_option
 
 __all__ = ["lab"]
 
@@ -60,6 +60,8 @@ def lab(
 
     plan = flow_plan(**flow)
     allowed = msgspec.structs.replace(default_allowance(virtual=False), later_s=later_s)
+    if traces is not None:
+        prepare_traces(traces)
     if output is not None:
         require_writable("--output", output)
     say(f"measuring for about {plan.duration_s:.0f} s")

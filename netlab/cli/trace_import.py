@@ -83,7 +83,7 @@ def import_(
     from netlab.cli.trace_text import figures_line
 
     for path, one in zip(written, figures, strict=True):
-        click.echo(f"{path or file}: {figures_line(one)}")
+        click.echo(f"{click.format_filename(path or file)}: {figures_line(one)}")
     if output is None:
         say("nothing is written; -o OUT.csv writes the trace")
 
@@ -105,6 +105,10 @@ def _write(traces: list[Trace], output: Path, read: Path) -> list[Path]:
     """Write each trace into a file of its own; nothing where one of them cannot be written."""
     from netlab.documents import refuse_shared_files, require_writable
     from netlab.traces.trace_file import write_traces
+
+    if str(output) == "-":
+        hint = "name a file: -o OUT.csv; what it holds, in numbers, is printed by --json"
+        raise TraceError("-: a trace is not written to standard output", "--output", hint=hint)
 
     files = _names([trace.path for trace in traces], output)
     refuse_shared_files({f"--output ({file.name})": file for file in files}, {"FILE": read})

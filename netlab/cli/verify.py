@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from netlab.cli.command import echo_json, json_option, output_option, say, the_engine
 from netlab.cli.flow_options import flow_options, flow_plan
 from netlab.cli.modelled_command import ModelledCommand, on_model
 from netlab.cli.types import DURATION
-from netlab.cli.verify_result import give_result, traces_option, write_report
+from netlab.cli.verify_result import give_result, prepare_traces, traces_option, write_report
 from netlab.engine_request import EngineRequest
 from netlab.errors import SpecError
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from netlab.traces.conformance.allowance import Allowance
     from netlab.traces.pair import ProfilePair
     from netlab.traces.seed import Direction
+    from netlab.traces.trace import Trace
     from netlab.verification.measurement import MeasuredFlow
     from netlab.verification.report import VerificationReport
 
@@ -56,6 +59,12 @@ class VerifyCommand(ModelledCommand):
     type=DURATION,
     help="How late every packet may be: 1ms in real time, 10us in virtual time.",
 )
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, dir_okay=False),
+    multiple=True,
+    help="Measurement that PROFILE was made from, in any format: how near does the link come?",
+)
 @output_option
 @traces_option
 @click.option("--all-engines", is_flag=True, help="On every engine and clock there is here, side by side.")
@@ -67,6 +76,7 @@ def verify(
     profile: str,
     seed: int,
     later_s: float | None,
+    data: tuple[Path, ...],
     output: Path | None,
     traces: Path | None,
     all_engines: bool,
@@ -76,27 +86,45 @@ def verify(
     """Measure whether a link delivers what PROFILE asks for; exit status 1 where it does not.
 
     A steady flow each way through a lab of two hosts; each statistic with bounds computed from the model for these
-    very packets (docs/conformance.md). Of links that are as asked, one in a hundred fails.
+    very packets (docs/conformance.md). Of links that are as asked, one in a hundred fails. Unless told otherwise, a
+    fitted profile gets packets at the rate it was fitted for, and in virtual time a schedule a whole pass of them.
 
     \b
     Example:
       netlab verify wifi-degraded --virtual-time
       netlab verify delay=30ms,jitter=5ms,loss=2% --count 1000 --on relay --output result.json
       netlab verify wifi-normal --for 10s --all-engines
+      netlab verify wifi.toml --data wifi.csv --virtual-time
     """  # noqa: D301
     from netlab.documents import require_writable
+    from netlab.traces.importers.catalogue import import_trace
     from netlab.traces.presets import parse_preset
 
     pair = parse_preset(profile)
-    plan, allowed = flow_plan(**flow), _allowance(later_s)
+    plan, allowed = _plan(ctx, pair, flow), _allowance(later_s)
+    traces_of_data = [one for path in data for one in import_trace(path)]
+    if traces is not None and not all_engines:
+        prepare_traces(traces)
     if output is not None:
         require_writable("--output", output)
     if all_engines:
         ctx.exit(_verify_everywhere(output, traces, as_json))
-    measured, report = _verify(ctx, profile, pair, plan, seed, allowed)
+    measured, report = _verify(ctx, profile, pair, plan, seed, allowed, traces_of_data)
     give_result(measured, report, output, traces, as_json)
     if not report.holds:
         sys.exit(1)
+
+
+def _plan(ctx: click.Context, pair: ProfilePair, flow: dict[str, Any]) -> ProbePlan:
+    """Return what is sent: as a person says, and where nobody does, what suits the profile and the clock."""
+    from netlab.clock_name import in_virtual_time
+    from netlab.verification.default_plan import default_count, default_rate_hz
+
+    if ctx.get_parameter_source("rate_hz") is ParameterSource.DEFAULT:
+        flow["rate_hz"] = default_rate_hz(pair)
+    if flow["count"] is None and flow["duration_s"] is None:
+        flow["count"] = default_count(pair, flow["rate_hz"], virtual=on_model(ctx) or in_virtual_time())
+    return flow_plan(**flow)
 
 
 def _allowance(later_s: float | None) -> Allowance:
@@ -111,7 +139,13 @@ def _allowance(later_s: float | None) -> Allowance:
 
 
 def _verify(
-    ctx: click.Context, profile: str, pair: ProfilePair, plan: ProbePlan, seed: int, allowed: Allowance
+    ctx: click.Context,
+    profile: str,
+    pair: ProfilePair,
+    plan: ProbePlan,
+    seed: int,
+    allowed: Allowance,
+    data: Sequence[Trace],
 ) -> tuple[dict[Direction, MeasuredFlow], VerificationReport]:
     from netlab.verification.verify import verify_in_lab, verify_on_model
 
@@ -121,7 +155,7 @@ def _verify(
     if len(warnings) > _WARNINGS_SHOWN:
         say(f"and {len(warnings) - _WARNINGS_SHOWN} more of that kind: netlab profile show {profile}")
     if on_model(ctx):
-        return verify_on_model(profile, pair, plan, seed)
+        return verify_on_model(profile, pair, plan, seed, data=data, say=say)
     from netlab.cli.progress_line import ProgressLine
 
     engine = the_engine(ctx)
@@ -134,6 +168,7 @@ def _verify(
             seed,
             engine.wiring,
             allowed,
+            data=data,
             watch=lambda share: line.count(f"measuring: {share:.0%}"),
             say=line.say,
         )

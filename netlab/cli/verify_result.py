@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from netlab.verification.measurement import MeasuredFlow
     from netlab.verification.report import VerificationReport
 
-__all__ = ["give_result", "traces_option", "write_report"]
+__all__ = ["give_result", "prepare_traces", "traces_option", "write_report"]
 
 traces_option = result_option(
     "--traces", "Write what was delivered into this folder: forward.csv, back.csv.", is_folder=True
@@ -48,23 +48,39 @@ def give_result(
         _print_report(report)
 
 
-def _write_traces(folder: Path, measured: Mapping[Direction, MeasuredFlow]) -> None:
-    """Write what each direction delivered into a folder, which is made.
+def prepare_traces(folder: Path) -> None:
+    """Make the folder for traces, before anything is measured.
 
     Raises:
-        SpecError: There can be no such folder.
-        NetlabError: A file cannot be written.
+        SpecError: There can be no such folder, or its files could not be written.
     """
+    from netlab.documents import require_writable
     from netlab.errors import SpecError
-    from netlab.traces.trace_file import write_trace
+    from netlab.traces.seed import DIRECTIONS
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         hint = "name a folder you may write to"
         raise SpecError(f"cannot make {folder}: {error.strerror}", key="--traces", hint=hint) from error
+    for direction in DIRECTIONS:
+        require_writable("--traces", _trace_file(folder, direction))
+
+
+def _trace_file(folder: Path, direction: Direction) -> Path:
+    return folder / f"{direction}.csv"
+
+
+def _write_traces(folder: Path, measured: Mapping[Direction, MeasuredFlow]) -> None:
+    """Write what each direction delivered into a folder that ``prepare_traces`` has made.
+
+    Raises:
+        NetlabError: A file cannot be written.
+    """
+    from netlab.traces.trace_file import write_trace
+
     for direction, flow in measured.items():
-        write_trace(flow.trace, folder / f"{direction}.csv")
+        write_trace(flow.trace, _trace_file(folder, direction))
 
 
 def write_report(path: Path, report: object) -> None:

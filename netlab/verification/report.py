@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -125,7 +124,7 @@ def verify_measured(
         machine=on,
         changes=changes,
         pass_s=pass_s,
-        warnings=[*(warnings or []), *_part_warnings(plan, pass_s)],
+        warnings=warnings or [],
         conformance=conformance,
         likeness=compare_with_data(data, flows, allowance, provenance=provenance, seed=seed),
     )
@@ -134,13 +133,3 @@ def verify_measured(
 def longest_pass_s(asked: Mapping[Direction, Asked]) -> float | None:
     """Return how long one pass of the longest schedule takes; None where nothing changes."""
     return max((one.duration_s for one in asked.values() if len(one.states) > 1), default=None)
-
-
-def _part_warnings(plan: ProbePlan, pass_s: float | None) -> list[str]:
-    if pass_s is None or plan.duration_s >= pass_s * 0.999:
-        return []
-    count = math.ceil(pass_s * plan.rate_hz)
-    return [
-        f"the flows take {plan.duration_s:g} s of a pass of {pass_s:g} s: nothing is said of the rest of the "
-        f"schedule; --count {count} measures all of it"
-    ]

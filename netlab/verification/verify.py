@@ -11,6 +11,7 @@ from netlab.traces.conformance.allowance import EXACT, Allowance
 from netlab.traces.pair import ProfilePair
 from netlab.traces.seed import Direction
 from netlab.traces.trace import Trace
+from netlab.verification.default_plan import plan_warnings
 from netlab.verification.measurement import MeasuredFlow
 from netlab.verification.report import VerificationReport, verify_measured
 from netlab.verification.stage import asked_of, measure_lab, measure_model, verification_lab
@@ -50,6 +51,9 @@ def verify_in_lab(
         NetlabError: The lab cannot be made, or not measured.
     """
     asked = asked_of(pair)
+    about_plan = plan_warnings(pair, plan)
+    for text in about_plan:
+        say(text)
     with verification_lab(pair, seed, wiring) as lab:
         for text in lab.warnings:
             say(text)
@@ -67,7 +71,7 @@ def verify_in_lab(
         wiring=name,
         seeded=seeded,
         changes=changes,
-        warnings=[*pair.warnings(), *warnings],
+        warnings=[*pair.warnings(), *about_plan, *warnings],
         data=data,
         provenance=pair.provenance,
     )
@@ -75,14 +79,25 @@ def verify_in_lab(
 
 
 def verify_on_model(
-    profile: str, pair: ProfilePair, plan: ProbePlan, seed: int, *, data: Sequence[Trace] = ()
+    profile: str,
+    pair: ProfilePair,
+    plan: ProbePlan,
+    seed: int,
+    *,
+    data: Sequence[Trace] = (),
+    say: Callable[[str], None] = lambda text: None,
 ) -> Verified:
     """Judge what the model delivers, with the seeds that a lab's link would have; nothing is allowed for.
+
+    Arguments as for ``verify_in_lab``.
 
     Raises:
         ProfileError: What was asked cannot be judged.
     """
     asked = asked_of(pair)
+    about_plan = plan_warnings(pair, plan)
+    for text in about_plan:
+        say(text)
     measured = measure_model(asked, plan, seed)
     report = verify_measured(
         asked,
@@ -93,7 +108,7 @@ def verify_on_model(
         seed=seed,
         wiring="model",
         clock=VIRTUAL,
-        warnings=pair.warnings(),
+        warnings=[*pair.warnings(), *about_plan],
         data=data,
         provenance=pair.provenance,
     )

@@ -42,12 +42,14 @@ def netlab(*words: object) -> list[str]:
 
 
 @contextlib.contextmanager
-def probed_lab(pair: ProfilePair | LinkProfile, folder: Path) -> Iterator[tuple[Host, Host, Path]]:
+def probed_lab(
+    pair: ProfilePair | LinkProfile, folder: Path, *, mtu: int = 1500
+) -> Iterator[tuple[Host, Host, Path]]:
     key = folder / "key"
     Key.new().write(key)
     with Lab(seed=3) as lab:
         edge, agent = lab.add_host("edge"), lab.add_host("agent")
-        lab.add_link(edge, agent, pair)
+        lab.add_link(edge, agent, pair, mtu=mtu)
         agent.start(netlab("probe", "serve", "--bind", f"{agent.address}:{PORT}", "--key-file", key))
         yield edge, agent, key
 
@@ -179,3 +181,12 @@ def test_a_link_that_lets_nothing_through_is_said_to(tmp_path: Path) -> None:
     with probed_lab(LinkProfile(loss=1.0), tmp_path) as (edge, agent, key):
         command = netlab("probe", "run", f"{agent.address}:{PORT}", "--key-file", key, "--connect-wait", "2s")
         assert edge.start(command).wait(60.0) == 1
+
+
+def test_a_probe_is_one_packet_or_none(tmp_path: Path) -> None:
+    """A link of 1,400 bytes carries 1,372 of payload: one more would go in two packets."""
+    with probed_lab(LinkProfile(delay_s=0.001), tmp_path, mtu=1400) as (edge, agent, key):
+        measured = measure(edge, agent, key, "--size", "1372B", "--rate", 200, "--count", 50, "--wait", "100ms")
+        assert measured.forward.loss_ratio == 0.0
+        command = netlab("probe", "run", f"{agent.address}:{PORT}", "--key-file", key, "--size", "1373B")
+        assert edge.start(command).wait(60.0) == 2

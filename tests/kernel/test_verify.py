@@ -14,6 +14,7 @@ from netlab.probe.probe_plan import ProbePlan
 from netlab.traces.conformance.allowance import Allowance, default_allowance
 from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import parse_preset
+from netlab.traces.schedule import Schedule
 from netlab.verification.report import VerificationReport, verify_measured
 from netlab.verification.stage import LINK_NAME, measure_lab, verification_lab
 from netlab.verification.verify import verify_in_lab
@@ -39,6 +40,10 @@ def allowance() -> Allowance:
         "measured",
         "delay=20ms,jitter=4ms,loss.mean=5%,loss.burst=3,duplicate=2%",
         "delay=20ms,reorder=10%,rate=2mbit",
+        "cellular-lte",
+        "satellite-leo",
+        "wifi-home",
+        "wifi-jammed",
     ],
 )
 def test_what_is_asked_is_delivered(profile: str) -> None:
@@ -48,7 +53,7 @@ def test_what_is_asked_is_delivered(profile: str) -> None:
     assert report.holds, [(one.direction, one.failed) for one in report.conformance.directions]
     assert report.seeded == kernel_features().seed
     assert {one.trace.n for one in measured.values()} == {600}
-    assert (report.changes is not None) == (profile == "measured")
+    assert (report.changes is not None) == isinstance(pair.forward, Schedule)
 
 
 def verify_changed(pair: ProfilePair, behind_its_back: ProfilePair) -> VerificationReport:

@@ -117,7 +117,7 @@ def test_a_way_has_half_of_the_round_trips_mean_and_variance(name, n):
 
 @pytest.mark.parametrize("n", [60, 100, 300, 2000])
 def test_a_shape_that_is_chance_is_not_unfolded(n):
-    """Normal round trips are those of two scaled normal ways: what unfolding finds there besides is the sample's."""
+    """Normal round trips are those of two scaled normal ways: what unfolding finds besides is the sample's."""
     for seed in range(5):
         round_trip = np.random.default_rng(seed).normal(0.1, 0.005, n)
         parts = split_round_trip(round_trip, SYMMETRIC)

@@ -41,6 +41,28 @@ def test_the_reference_makes_a_normal_table_of_normal_samples_and_cuts_at_four_d
     assert kernel_delays_ns(*far).max() < 0.2e9  # 1 s lies 100 deviations out
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_references_last_entry_is_four_deviations_whatever_was_measured(seed):
+    delay_s = 0.1 + 0.001 * np.random.default_rng(seed).uniform(-1.0, 1.0, 1000)  # 1.73 deviations at most
+    assert maketable_delay(delay_s).table[-1] == 32767
+
+
+def test_the_reference_fills_what_was_never_measured_up_to_the_next_value():
+    """Half of the delays one deviation below, half above: of a plateau's bins the last one counts."""
+    table = maketable_delay(np.repeat([0.09, 0.11], 5000)).table
+    assert table[0] == pytest.approx(-8192, abs=2)
+    assert table[2048] == pytest.approx(8192, abs=2)  # the last bin before the upper value, not the lower value
+    assert table[1024] == pytest.approx(0, abs=2)  # the mean, where there was no delay at all
+
+
+def test_data_held_out_are_further_than_those_a_table_was_made_of():
+    for data in data_sets():
+        distances = measure(data)
+        assert distances.held_out_s > distances.ours_s
+        # Two halves of one sample: two tables of the same law are about as far from the other half.
+        assert 0.3 < distances.held_out_s / distances.reference_held_out_s < 1.5
+
+
 def test_the_figure_holds_and_names_what_it_rests_on():
     said: list[str] = []
     figure = fit_w1(said.append)
@@ -51,6 +73,8 @@ def test_the_figure_holds_and_names_what_it_rests_on():
         assert distances.times >= data.times
         assert distances.reference_s > 10e-6  # the reference is no straw man of zero
         assert f"{data.name} {1e3 * distances.ours_s:.3g} ms" in figure.spread
+        assert f"{data.name} {1e3 * distances.held_out_s:.3g} against" in figure.note
+    assert "4,096 entries" in figure.note
 
 
 def test_a_table_no_better_than_the_reference_fails_the_figure(monkeypatch):

@@ -15,7 +15,7 @@ from netlab.traces.profile import LinkProfile
 from netlab.traces.provenance import Provenance
 from netlab.traces.schedule import Schedule, Step
 from netlab.verification import verify
-from netlab.verification.default_plan import MOST_COUNT, default_count, default_rate_hz
+from netlab.verification.default_plan import MOST_COUNT, default_count, default_rate_hz, plan_warnings
 from netlab.verification.report import VerificationReport, verify_measured
 from netlab.verification.report_text import report_lines
 from netlab.verification.stage import asked_of, measure_model
@@ -39,9 +39,11 @@ def report_of(pair: ProfilePair, plan: ProbePlan, allowance: Allowance = EXACT) 
 
 def test_a_part_of_a_schedule_is_told_as_a_part() -> None:
     """4 s of a pass of 30 s: it passes, and nobody can take it for the whole."""
-    report = report_of(stepped(), ProbePlan(count=200, rate_hz=50.0))
+    said: list[str] = []
+    report = verify_on_model("stepped", stepped(), ProbePlan(count=200, rate_hz=50.0), 7, say=said.append)[1]
     assert report.holds and report.pass_s == 30.0
     (warning,) = report.warnings
+    assert said == [warning]
     assert "4 s of a pass of 30 s" in warning and "--count 1500" in warning
     lines = list(report_lines(report))
     assert "measured: 4 s of a pass of 30 s" in lines
@@ -54,7 +56,7 @@ def test_how_a_schedule_was_played_is_told() -> None:
 
 
 def test_a_whole_pass_or_no_schedule_needs_no_warning() -> None:
-    report = report_of(stepped(4.0), ProbePlan(count=200, rate_hz=50.0))
+    report = verify_on_model("stepped", stepped(4.0), ProbePlan(count=200, rate_hz=50.0), 7)[1]
     assert (report.pass_s, report.warnings) == (4.0, [])
     report = verify_on_model("wire", parse_preset("delay=5ms"), ProbePlan(count=50), 7)[1]
     assert (report.pass_s, report.warnings, report.likeness) == (None, [], [])
@@ -99,3 +101,6 @@ def test_how_much_is_sent_where_nobody_says() -> None:
     assert default_rate_hz(pair) == 100.0
     fitted = msgspec.structs.replace(pair, provenance=Provenance(method="fit", packet_rate_hz=30.0))
     assert default_rate_hz(fitted) == 30.0
+    assert plan_warnings(fitted, ProbePlan(count=9000, rate_hz=30.0)) == []
+    (warning,) = plan_warnings(fitted, ProbePlan(count=30_000, rate_hz=100.0))
+    assert "100 packets a second, and the profile was fitted for 30" in warning

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from netlab.errors import TraceError
 from netlab.traces.conformance.straggling import left_out
+from netlab.traces.loss_run import runs_of
 from netlab.traces.trace import UNKNOWN, ClockVerdict, Trace, TracedPath
 
 __all__ = ["MAX_PACKETS", "RESOLUTION_S", "Flow", "flow_of_trace"]
@@ -89,8 +90,8 @@ class Flow:
     @cached_property
     def loss_runs(self) -> NDArray[np.int64]:
         """Return how many packets were lost in a row, a number a run, ``[runs]``."""
-        edges = np.diff(np.concatenate([[False], ~self.arrived, [False]]).astype(np.int8))
-        return np.flatnonzero(edges == -1) - np.flatnonzero(edges == 1)
+        begins, ends = runs_of(~self.arrived)
+        return ends - begins
 
 
 def flow_of_trace(trace: Trace, length_bytes: int) -> Flow:

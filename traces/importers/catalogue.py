@@ -53,12 +53,14 @@ RANKS = (SIGNATURES, NAMED_COLUMNS, BARE_NUMBERS)
 """In the order in which they are asked."""
 
 _PACKED = {
+    b"\x1f\x8b": "gzip more than once",
     b"PK\x03\x04": "zip",
     b"\xfd7zXZ\x00": "xz",
     b"BZh": "bzip2",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"7z\xbc\xaf\x27\x1c": "7z",
 }
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _WORDS = {"interval_s": "--interval", "bin_s": "--bin", "columns": "--column", "kind": "--kind"}
 _HINT = "name its format by --format; `netlab trace formats` lists them"
 
@@ -104,6 +106,7 @@ def import_trace(
     options = options or ImportOptions()
     if options.columns and not format_name:
         format_name = "csv"  # names that nobody else knows are what one says columns for
+    _refuse_wrapped(source)
     importer = IMPORTERS[format_name] if format_name else recognise(source)
     _refuse_options(source, importer, options)
     try:
@@ -116,16 +119,11 @@ def recognise(source: TraceSource) -> Importer:
     """Return the importer of the one format that a file is in.
 
     Raises:
-        TraceError: It is empty, packed, in no known format, or in what two formats claim.
+        TraceError: It is empty, in no known format, or in what two formats claim.
     """
     if not source.head:
         source.data()  # a damaged gzip file says so itself
         raise source.refuse("is empty: it holds no measurement", hint="measure again, or name another file")
-    for magic, packer in _PACKED.items():
-        if source.head.startswith(magic):
-            raise source.refuse(
-                f"is packed by {packer}", hint="unpack it first; of packed files gzip alone is read"
-            )
     for rank in RANKS:
         found = [
             importer
@@ -139,6 +137,17 @@ def recognise(source: TraceSource) -> Importer:
             raise source.refuse(f"{names} claim it equally: {rank} do not tell them apart", hint=_either(found))
     tried = ", ".join(IMPORTERS)
     raise source.refuse(f"is in none of the formats known by content (tried {tried})", hint=_HINT)
+
+
+def _refuse_wrapped(source: TraceSource) -> None:
+    """Refuse what no format is, whichever it is said to be: packed by another packer, or in another alphabet."""
+    for magic, packer in _PACKED.items():
+        if source.head.startswith(magic):
+            raise source.refuse(
+                f"is packed by {packer}", hint="unpack it first; of packed files gzip alone is read, once"
+            )
+    if source.head.startswith(_UTF_16):
+        raise source.refuse("is text in UTF-16", hint="save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW")
 
 
 def _refuse_options(source: TraceSource, importer: Importer, options: ImportOptions) -> None:

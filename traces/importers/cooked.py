@@ -18,7 +18,6 @@ import numpy as np
 
 from netlab.traces.importers.importer import Importer, ImportOptions
 from netlab.traces.importers.number_pairs import head_pairs, read_pairs
-from netlab.traces.importers.oboe import is_chunked
 from netlab.traces.trace import MAX_TIME_S, ClockVerdict, Trace, TracedPath
 from netlab.traces.trace_source import TraceSource
 
@@ -37,8 +36,6 @@ def _recognises(source: TraceSource) -> bool:
     if pairs is None:
         return False
     times, rates = pairs
-    if is_chunked(times, rates) and np.ptp(rates) > 0.0:
-        return False
     step = float(np.median(np.diff(times))) if times.size > 1 else 0.0
     return step < MAX_USUAL_STEP_S or float(np.median(rates)) < MAX_USUAL_RATE_MBPS
 

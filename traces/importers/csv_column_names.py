@@ -56,12 +56,14 @@ class CsvColumn(NamedTuple):
         path: Of which direction; None where the name says none.
         scale: What one of its unit is in s or bit/s.
         place: Where it is in a line, counted from 0.
+        name: As the file has it.
     """
 
     quantity: str
     path: TracedPath | None
     scale: float
     place: int
+    name: str
 
 
 def meaning(name: str, place: int = 0) -> CsvColumn | None:
@@ -76,7 +78,7 @@ def meaning(name: str, place: int = 0) -> CsvColumn | None:
     for word, unit in readings:
         path, quantity = _direction(word.replace(" ", "_"))
         if quantity is not None and unit in _UNITS[quantity]:
-            return CsvColumn(quantity, path, _UNITS[quantity][unit], place)
+            return CsvColumn(quantity, path, _UNITS[quantity][unit], place, name)
     return None
 
 
@@ -98,7 +100,9 @@ def find_columns(source: TraceSource, names: list[str], wanted: Mapping[str, str
             hint = did_you_mean(name, names) or f"there are {', '.join(names)[:200]}"
             raise source.refuse(f"has no column {name!r}", line, hint)
         column = meaning(text, names.index(name))
-        if column is None:
+        if column is not None:
+            column = column._replace(name=name)
+        else:
             hint = f"t_s, delay_ms, lost, copies, rate_mbps, forward_delay_us, ...: {_EXAMPLE}"
             raise source.refuse(
                 f"--column {name}={text}: {text!r} is no column of a trace with its unit", line, hint

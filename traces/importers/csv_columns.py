@@ -8,7 +8,8 @@
 
 Separated by comma, semicolon or tab, the one that the header has; with the last two a decimal comma is read.
 A column with ``forward`` or ``back`` in its name goes into a trace of that direction; delays of both go through
-``one_way_columns.py``, as two clocks may have measured them. Without a column of times the rows are evenly spread.
+``one_way_columns.py``, as two clocks may have measured them. Times are a number with its unit, or stamps
+(``2024-01-31T12:00:00.5``); without a column of times the rows are evenly spread.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.traces.importers.csv_column_names import CsvColumn, find_columns, meaning, require_column
+from netlab.traces.importers.csv_times import refuse_back, stamp_column
 from netlab.traces.importers.importer import Importer, ImportOptions
 from netlab.traces.importers.one_way_columns import OneWayDelays, one_way_delays
-from netlab.traces.number_columns import NumberError, read_columns, whole_numbers
+from netlab.traces.number_columns import NumberError, read_columns, read_stamps, whole_numbers
 from netlab.traces.trace import ClockVerdict, RowError, Trace, TracedPath
 from netlab.traces.trace_source import TraceSource
 
@@ -31,7 +33,6 @@ MAX_COPIES = 2**31 - 1
 
 _DELIMITERS = (b",", b";", b"\t")
 _EMPTY_WORDS = (b"nan", b"NaN", b"NA", b"null", b"None", b"-")
-_BOM = b"\xef\xbb\xbf"
 _HINT = "decimal numbers, empty (or nan, NA, null, -) where unknown; each line as many fields as the header"
 _PATHS = (TracedPath.ROUND_TRIP, TracedPath.FORWARD, TracedPath.BACK)
 
@@ -45,7 +46,7 @@ def _recognises(source: TraceSource) -> bool:
 
 
 def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
-    data = source.data().removeprefix(_BOM)
+    data = source.data()
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     begin = line = 0
@@ -64,9 +65,16 @@ def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
     body = _plain(data[begin:], delimiter)
     if not body:
         raise source.refuse("has no row below its column names", line, _HINT)
+    stamps = None
+    if options.interval_s is None:
+        fields = body[: body.index(b"\n")].split(delimiter)
+        stamps = stamp_column(source, names, columns, fields, line)
     try:
         wanted = [column.place for column in columns]
         values = read_columns(body, len(names), wanted, delimiter=delimiter, unknown=_EMPTY_WORDS)
+        if stamps is not None:
+            columns.append(stamps)
+            values.append(read_stamps(body, len(names), stamps.place, delimiter=delimiter))
         return _traces(source, line + 1, list(zip(columns, values, strict=True)), options)
     except NumberError as error:
         raise source.refuse(str(error), line + error.row + 1, _HINT) from None
@@ -152,6 +160,7 @@ def _times(columns: list[tuple[CsvColumn, NDArray[np.float64]]], options: Import
         if column.quantity == "t" and options.interval_s is None:
             if np.isnan(values).any():
                 raise RowError(int(np.argmax(np.isnan(values))), "no time: each row must have one", "")
+            refuse_back(column.name, values)
             # Before it is scaled: nanoseconds since 1970 have digits to spare only as differences.
             with np.errstate(over="ignore", invalid="ignore"):  # to what a trace refuses
                 since_first = values - values[0] if values[0] else values

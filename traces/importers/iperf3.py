@@ -20,7 +20,7 @@ Source: iperf3 3.12's own output; iperf3(1).
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -29,7 +29,7 @@ from msgspec import Meta, Struct, field
 from netlab.traces.importers.importer import Importer, ImportOptions
 from netlab.traces.importers.iperf3_text import received_intervals
 from netlab.traces.importers.json_document import decode_json, printable
-from netlab.traces.importers.rate_interval import RateInterval, interval_trace
+from netlab.traces.importers.rate_interval import RateInterval, interval_trace, without_late
 from netlab.traces.trace import Trace, TracedPath
 from netlab.traces.trace_source import TraceSource
 
@@ -105,8 +105,17 @@ class _Event(Struct, frozen=True):
     data: msgspec.Raw
 
 
+_EVENT_DECODER = msgspec.json.Decoder(_Event)
+_EVENT_DECODERS: dict[str, msgspec.json.Decoder[Any]] = {
+    "start": msgspec.json.Decoder(_Start),
+    "interval": msgspec.json.Decoder(_Interval),
+    "end": msgspec.json.Decoder(_End),
+    "error": msgspec.json.Decoder(str),
+}
+
+
 def _recognises(source: TraceSource) -> bool:
-    head = source.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    head = source.head.lstrip()
     said = b'"iperf 3' in head or (b'"intervals"' in head and b'"test_start"' in head)
     return head.startswith(b"{") and said
 
@@ -152,10 +161,8 @@ def _intervals(run: _Run, path: TracedPath, *, sender: bool) -> list[RateInterva
             if one.omitted or sends != sender or forward != (path is TracedPath.FORWARD) or one.end <= one.start:
                 continue
             packets = None if one.packets is None else max(one.packets, 0)
-            # Below 0 where more packets came late, which were counted as lost before.
-            lost = min(max(one.lost_packets or 0, 0), packets or 0)
-            found.append(RateInterval(one.start, one.end, one.bits_per_second, packets, lost))
-    return found
+            found.append(RateInterval(one.start, one.end, one.bits_per_second, packets, one.lost_packets or 0))
+    return without_late(found)
 
 
 def _with_losses(run: _Run, path: TracedPath, sent: list[RateInterval]) -> list[RateInterval]:
@@ -190,29 +197,32 @@ def _is_stream(source: TraceSource) -> bool:
 
 
 def _read_stream(source: TraceSource) -> _Run:
-    """Read ``--json-stream``: a JSON document a line, each an event; one that was cut short ends there."""
+    """Read ``--json-stream``: a JSON document a line, each an event; one that was cut short ends there.
+
+    A last line without its end that is no event is where it was cut.
+    """
     if len(source.data()) > MAX_BYTES:
         raise source.refuse(f"holds more than {MAX_BYTES >> 20} MiB", hint="measure in shorter runs")
-    start, intervals, error = _Start(), [], ""
-    event_decoder = msgspec.json.Decoder(_Event)
-    start_decoder, interval_decoder = msgspec.json.Decoder(_Start), msgspec.json.Decoder(_Interval)
-    text_decoder = msgspec.json.Decoder(str)
-    for number, line in enumerate(source.data().splitlines(), start=1):
+    found: dict[str, Any] = {name: [] for name in _EVENT_DECODERS}
+    lines = source.data().split(b"\n")
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            event = event_decoder.decode(line)
-            if event.event == "start":
-                start = start_decoder.decode(event.data)
-            elif event.event == "interval":
-                intervals.append(interval_decoder.decode(event.data))
-            elif event.event == "error":
-                error = text_decoder.decode(event.data)
+            event = _EVENT_DECODER.decode(line)
+            if event.event in _EVENT_DECODERS:
+                found[event.event].append(_EVENT_DECODERS[event.event].decode(event.data))
         except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
-            raise source.refuse(
-                f"is no event of iperf3: {problem}", number, "delete a last line cut short"
-            ) from None
-    return _Run(start=start, intervals=intervals, error=error)
+            if number == len(lines) and isinstance(problem, msgspec.DecodeError):
+                break
+            hint = "was it edited? each line is an event as iperf3 wrote it"
+            raise source.refuse(f"is no event of iperf3: {problem}", number, hint) from None
+    return _Run(
+        start=(found["start"] or [_Start()])[-1],
+        intervals=found["interval"],
+        end=(found["end"] or [_End()])[-1],
+        error=(found["error"] or [""])[-1],
+    )
 
 
 IMPORTER = Importer("iperf3", "iperf3's JSON, TCP and UDP: a rate an interval", _recognises, _read)

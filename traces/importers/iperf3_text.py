@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from netlab.traces.importers.rate_interval import RateInterval
+from netlab.traces.importers.rate_interval import RateInterval, without_late
 
 __all__ = ["received_intervals"]
 
@@ -43,8 +43,8 @@ def received_intervals(text: str) -> list[RateInterval]:
         if end_s <= start_s:
             continue
         rate_bps = float(match["rate"]) * _SCALE[match["unit"]]
-        lost = min(max(int(match["lost"]), 0), total)
-        found.setdefault(match["id"], []).append(RateInterval(start_s, end_s, rate_bps, total, lost))
+        interval = RateInterval(start_s, end_s, rate_bps, total, int(match["lost"]))
+        found.setdefault(match["id"], []).append(interval)
     if "SUM" in found:
-        return found["SUM"]
-    return next(iter(found.values()), [])
+        return without_late(found["SUM"])
+    return without_late(next(iter(found.values()), []))

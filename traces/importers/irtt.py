@@ -93,7 +93,7 @@ _FATES = {
 
 
 def _recognises(source: TraceSource) -> bool:
-    head = source.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    head = source.head.lstrip()
     return head.startswith(b"{") and (b'"irtt"' in head or b'"round_trips"' in head)
 
 

@@ -38,7 +38,7 @@ def decode_json(source: TraceSource, kind: type[Document], max_bytes: int = MAX_
         raise source.refuse(f"holds more than {max_bytes >> 20} MiB of JSON", hint="measure in shorter runs")
     decoder = msgspec.json.Decoder(kind)
     try:
-        return decoder.decode(data.removeprefix(b"\xef\xbb\xbf"))
+        return decoder.decode(data)
     except msgspec.ValidationError as error:
         raise source.refuse(f"is not as its format has it: {error}", hint=_HINT) from None
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

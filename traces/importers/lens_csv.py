@@ -19,6 +19,8 @@ Dataset", MMSys 2024).
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,7 +35,11 @@ __all__ = ["IMPORTER"]
 IRTT_COLUMNS = b"timestamp,rtt,uplink,downlink"
 PING_COLUMNS = b"timestamp,rtt"
 MAX_DELAY_MS = 1e12
-MAX_TIMESTAMP = 2.0**63
+IRTT_STAMPS_NS = (1e17, 2.0**63)
+PING_STAMPS_S = (1e8, 1e10)
+"""Since 1970: from 1973 on. Other tables have the same two names above other units."""
+
+_NUMBER = re.compile(rb"[0-9]{1,20}(?:\.[0-9]{1,20})?\Z")
 _HINT = "rows are as in: 1705744800626565141,120.126123,72.439368,47.68675"
 
 Floats = NDArray[np.float64]
@@ -44,7 +50,11 @@ def _header(source: TraceSource) -> bytes:
 
 
 def _recognises(source: TraceSource) -> bool:
-    return _header(source) in (IRTT_COLUMNS, PING_COLUMNS)
+    if _header(source) != PING_COLUMNS:
+        return _header(source) == IRTT_COLUMNS
+    stamps = [line.partition(b",")[0] for line in source.head_lines[1:2]]
+    low, high = PING_STAMPS_S
+    return all(_NUMBER.match(stamp) and low <= float(stamp) <= high for stamp in stamps)
 
 
 def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
@@ -54,8 +64,13 @@ def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
         raise source.refuse("the first line does not name the columns", 1, hint)
     width = header.count(b",") + 1
     columns = read_table(source, width, range(width), "row", _HINT)
-    for column, most in zip(columns, (MAX_TIMESTAMP, MAX_DELAY_MS, MAX_DELAY_MS, MAX_DELAY_MS), strict=False):
-        source.refuse_first(~(np.abs(column) <= most), f"a field is empty or beyond +-{most:g}", FIRST_ROW, _HINT)
+    for column in columns[1:]:
+        broken = ~(np.abs(column) <= MAX_DELAY_MS)
+        source.refuse_first(broken, f"a field is empty or beyond +-{MAX_DELAY_MS:g}", FIRST_ROW, _HINT)
+    (low, high), unit = (PING_STAMPS_S, "s") if header == PING_COLUMNS else (IRTT_STAMPS_NS, "ns")
+    rule = f"the timestamp must be within {low:g} .. {high:g} {unit}, counted from 1970"
+    hint = f"{_HINT}; of another table say the units: --column timestamp=t_s --column rtt=delay_ms"
+    source.refuse_first(~((columns[0] >= low) & (columns[0] <= high)), rule, FIRST_ROW, hint, columns[0])
     if header == PING_COLUMNS:
         return [_of_ping(source, columns[0], columns[1])]
     return _of_irtt(source, *columns)

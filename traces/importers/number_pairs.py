@@ -70,5 +70,5 @@ def read_pairs(source: TraceSource, most_time: float, most_value: float, hint: s
 
 def _plain(text: bytes) -> bytes:
     """Return lines with one comma between fields and none but that; blank lines at the end do not count."""
-    text = text.removeprefix(b"\xef\xbb\xbf").strip(b" \t\r\n\f\v")
+    text = text.strip(b" \t\r\n\f\v")
     return _BETWEEN.sub(b",", _ENDS.sub(b"\n", text)) + b"\n" if text else b""

@@ -23,19 +23,22 @@ from netlab.traces.importers.number_pairs import head_pairs, read_pairs
 from netlab.traces.trace import MAX_TIME_S, ClockVerdict, Trace, TracedPath
 from netlab.traces.trace_source import TraceSource
 
-__all__ = ["IMPORTER", "is_chunked"]
+__all__ = ["IMPORTER"]
 
 MAX_TIME_MS = MAX_TIME_S * 1e3
 MAX_RATE_KBPS = 1e10
 MIN_USUAL_STEP_MS = 50.0
 """Steps nearer to each other are rather seconds."""
 
+MIN_USUAL_RATE_KBPS = 100.0
+"""Lower rates are rather Mbit/s."""
+
 _HINT = "milliseconds and kbit/s a line, for example: 401.0 3738.8"
 
 Floats = NDArray[np.float64]
 
 
-def is_chunked(times: Floats, rates: Floats) -> bool:
+def _is_chunked(times: Floats, rates: Floats) -> bool:
     """Tell whether all lines come in twos of the same rate, as the beginning and the end of a chunk have it."""
     whole = times.size // 2 * 2
     return whole > 0 and bool((rates[0:whole:2] == rates[1:whole:2]).all())
@@ -46,13 +49,15 @@ def _recognises(source: TraceSource) -> bool:
     if pairs is None or pairs[0].size < 2:
         return False
     times, rates = pairs
-    return is_chunked(times, rates) or float(np.median(np.diff(times))) >= MIN_USUAL_STEP_MS
+    if float(np.median(np.diff(times))) >= MIN_USUAL_STEP_MS:
+        return True
+    return _is_chunked(times, rates) and float(np.median(rates)) >= MIN_USUAL_RATE_KBPS
 
 
 def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
     t_ms, rate_kbps = read_pairs(source, MAX_TIME_MS, MAX_RATE_KBPS, _HINT)
     words = f"{source.name}, oboe"
-    if t_ms.size % 2 == 0 and is_chunked(t_ms, rate_kbps):
+    if t_ms.size % 2 == 0 and _is_chunked(t_ms, rate_kbps):
         rate_kbps = rate_kbps.copy()
         rate_kbps[1:-1:2] = (rate_kbps[1:-1:2] + rate_kbps[2::2]) / 2.0
         words += "; between chunks the mean of both"

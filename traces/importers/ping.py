@@ -11,7 +11,10 @@ Rows are in the order of sending. With ``-D`` a packet was sent when its answer 
 without, they are spread evenly. iputils prints three digits: from 100 ms on whole milliseconds.
 
 Ping that is broken off does not wait: what was sent within the longest round trip of the log's end and was not
-answered may have been on its way. Of that it is not known whether it was lost.
+answered may have been on its way. Of that it is not known whether it was lost. ``ping -c`` waits, for as long as two
+round trips, so that what it did not answer is lost. A log that went to a file has no ``^C`` in it, and its summary
+looks the same either way. Then packets may have been on their way only where answers usually take longer than from
+one packet to the next: there, some always are.
 """
 
 from __future__ import annotations
@@ -34,6 +37,9 @@ MAX_BACK_S = 1.0
 
 UNANSWERED_WAIT_S = 1.0
 """How long an answer is awaited at the end of a log in which no answer tells how long they take."""
+
+BELOW_A_MS_S = 0.25e-3
+"""What a time of 0 ms is taken for: it was rounded from less than a half."""
 
 _WHOLE_MS_FROM = 100.0
 _HINT = "a log of ping, in English, with its lines as they were printed (not -q)"
@@ -106,17 +112,20 @@ def _refuse_other_hosts(source: TraceSource, runs: list[PingRun]) -> None:
 def _span(run: PingRun) -> tuple[int, int]:
     """Return the numbers of the first and the last packet sent, as far as the log says it."""
     seen = run.number.size > 0
-    begins = run.first
-    if begins is None:
-        # The beginning is cut off; iputils, which says how long it took, counts from 1.
-        begins = 0 if run.took_s is None else 1
+    # Where the beginning is cut off: iputils, which says how long it took, counts from 1.
+    begins = run.first if run.first is not None else int(run.took_s is not None)
     first = int(run.number.min()) if seen else begins
     last = int(run.number.max()) if seen else begins - 1
-    if run.first is not None:
-        first = min(first, run.first)
+    if _is_whole(run):
+        first = min(first, begins)
     if run.sent is not None:
         return first, max(last, begins + run.sent - 1)
     return first, last + run.unsent
+
+
+def _is_whole(run: PingRun) -> bool:
+    """Tell whether the log has its beginning: ping's first line, or all the answers that the summary counts."""
+    return run.first is not None or 0 < run.received == np.unique(run.number[run.answered]).size
 
 
 def _rows(source: TraceSource, run: PingRun, first: int, last: int) -> _Rows:
@@ -132,10 +141,9 @@ def _rows(source: TraceSource, run: PingRun, first: int, last: int) -> _Rows:
     rtt_s[places[::-1]] = np.round(rtt_ms[::-1] / 1e3, 12)  # 2.93 ms is 0.00293 s
     sent_s[places[::-1]] = (stamp_s - rtt_ms / 1e3)[::-1]
     interval_s = None
-    if run.took_s is not None and run.first is not None and n > 1:
-        # The summary's time ends with the last packet's answer, or with its sending.
-        took_s = run.took_s - (0.0 if np.isnan(rtt_s[-1]) else rtt_s[-1])
-        interval_s = float(took_s) / (n - 1) if took_s > 0.0 else None
+    if run.took_s is not None and _is_whole(run) and n > 1:
+        # From the first sending to the last, in whole ms; ping -A may need less than half of one.
+        interval_s = (run.took_s or BELOW_A_MS_S) / (n - 1)
     return _Rows(sent_s, rtt_s, copies, interval_s)
 
 
@@ -164,10 +172,12 @@ def _on_its_way(run: PingRun, part: _Rows, t_s: NDArray[np.float64], row: NDArra
         row: The row of each of the log's events.
     """
     waited_s = part.rtt_s[~np.isnan(part.rtt_s)]
+    usual_s = float(np.median(np.diff(t_s))) if t_s.size > 1 else DEFAULT_INTERVAL_S
+    if not run.broken_off and (not waited_s.size or float(np.median(waited_s)) <= usual_s):
+        return np.zeros(t_s.size, dtype=np.bool_)
     end_s = float(np.fmax(t_s, t_s + part.rtt_s).max())
     if (said := row[~run.answered]).size:
         # "no answer yet" is printed when the next one is due.
-        usual_s = float(np.median(np.diff(t_s))) if t_s.size > 1 else DEFAULT_INTERVAL_S
         end_s = max(end_s, float(t_s[said.max()]) + usual_s)
     wait_s = float(waited_s.max()) if waited_s.size else UNANSWERED_WAIT_S
     open_still: NDArray[np.bool_] = (part.copies == 0) & (t_s > end_s - wait_s)

@@ -30,7 +30,7 @@ __all__ = ["EVENT", "PingRun", "looks_like_ping", "read_runs"]
 
 Column = NDArray[np.float64]
 
-MAX_RUNS = 100_000
+MAX_RUNS = 20_000
 """So many pings a log may hold, one after another."""
 
 _BLOCK_BYTES = 256 << 10
@@ -39,19 +39,20 @@ _SEQUENCE = 1 << 16
 _HOST = rb"[^\n=]*(?<=[sr]eq)"  # up to icmp_seq, icmp_req of old, or BusyBox's seq
 EVENT = re.compile(
     rb"^(?:\[([0-9]{1,12}\.[0-9]{1,9})\] )?"
-    rb"(?:[0-9]+ bytes from " + _HOST + rb"=([0-9]{1,9})(?: (?:ttl|hlim)=[0-9]+)?"
-    rb"(?: time=([0-9]{1,9}(?:\.[0-9]{1,6})?) ms)?(?: \([^\n]*)?$"
+    rb"(?:[0-9]+ bytes from " + _HOST + rb"=([0-9]{1,9})(?: ident=[0-9]+)?(?: (?:ttl|hlim)=[0-9]+)?"
+    rb"(?: time=([0-9]{1,9}(?:\.[0-9]{1,6})?) ms)?(?:[ \t]\([^\n]*)?$"
     rb"|(?:From|no answer yet|Request timeout) " + _HOST + rb"[= ]([0-9]{1,9})\b[^\n]*$)",
     re.MULTILINE,
 )
 """A line about a packet: its stamp, the number answered, the round trip, or the number otherwise said."""
 
 _BOUNDARY = re.compile(
-    rb"^(?:(?P<header>PING6?[ (][^\n]*)"
+    rb"^(?:[ \t]{0,80}(?P<header>PING6?[ (][^\n]*)"
     rb"|(?:\^C)?(?P<sent>[0-9]{1,9}) packets transmitted, (?P<received>[0-9]{1,9})(?: packets)? received"
     rb"(?:[^\n]*?, time (?P<took>[0-9]{1,12})ms)?[^\n]*)$",
     re.MULTILINE,
 )
+_BOUNDARY_WORDS = (b"\nPING", b"\n PING", b"\n\tPING", b" packets transmitted")
 _FROM_ZERO = re.compile(rb"PING6\(|PING [^\n]*\): [0-9]+ data bytes")
 _TARGET = re.compile(rb"PING [^\n(]*\(([^)\n]*)\)|PING6\([^\n]*--> (\S+)|PING (\S+)")
 _NOT_SENT = re.compile(rb"^ping6?: send(?:msg|to): ", re.MULTILINE)
@@ -70,6 +71,7 @@ class PingRun(NamedTuple):
         received: How many it says were answered, copies not counted.
         took_s: How long it says that took, to the last packet sent or answered; None where it does not.
         unsent: How many more the kernel refused after the last event.
+        broken_off: Whether it surely did not wait for the last answers: no summary, or ``^C`` before it.
         target: The address in the header.
         stamp_s: When each event was printed, NaN where that is not said, ``[events]``.
         number: Of the packet, its sequence number counted on over 65535, ``[events]``.
@@ -84,6 +86,7 @@ class PingRun(NamedTuple):
     received: int
     took_s: float | None
     unsent: int
+    broken_off: bool
     target: bytes
     stamp_s: Column
     number: NDArray[np.int64]
@@ -137,6 +140,8 @@ def read_runs(source: TraceSource) -> list[PingRun]:
 def _clean(data: bytes) -> bytes:
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
+    if b"\a" in data:
+        data = data.replace(b"\a", b"")  # ping -a rings at each answer
     # What is below the clock's resolution is taken to be in its middle.
     return data.replace(b" time<1 ms", b" time=0.5 ms")
 
@@ -158,7 +163,7 @@ def _spans(data: bytes) -> Iterator[_Span]:
 
 def _boundaries(data: bytes) -> Iterator[re.Match[bytes]]:
     """Find the lines that part a log, by a word of each: ten times as fast as a pattern tried on every line."""
-    ahead = {word: data.find(word) for word in (b"\nPING", b" packets transmitted")}
+    ahead = {word: data.find(word) for word in _BOUNDARY_WORDS}
     match, last = _BOUNDARY.match(data), -1
     while True:
         if match is not None and match.start() > last:
@@ -188,7 +193,8 @@ def _read_run(source: TraceSource, data: bytes, span: _Span, line: int) -> PingR
         sent=None if summary is None else int(summary["sent"]),
         received=0 if summary is None else int(summary["received"]),
         took_s=None if summary is None or summary["took"] is None else int(summary["took"]) / 1e3,
-        unsent=len(_NOT_SENT.findall(data, last, span.end)),
+        unsent=len(_NOT_SENT.findall(data, last, span.end)) if data.find(b": send", last, span.end) >= 0 else 0,
+        broken_off=summary is None or data.find(b"\n^C", last, span.end) >= 0,
         target=next(filter(None, target.groups()), b"") if target else b"",
         stamp_s=stamps,
         number=numbers,
@@ -208,8 +214,9 @@ def _events(source: TraceSource, data: bytes, span: _Span, line: int) -> list[Co
         block = data[begin:end]
         columns = regular_answers(block, EVENT.match(block))
         if columns is None:
-            events = EVENT.findall(block)
-            if sum(block.count(word) for word in _WORDS_OF_NUMBERS) != len(events):
+            numbered = sum(block.count(word) for word in _WORDS_OF_NUMBERS)
+            events = EVENT.findall(block) if numbered else []
+            if numbered != len(events):
                 raise _odd_line(source, block, line + data.count(b"\n", span.begin, begin))
             columns = [_numbers(texts) for texts in zip(*events, strict=True)]
         for part, column in zip(parts, columns, strict=False):

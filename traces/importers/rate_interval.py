@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from netlab.traces.trace import UNKNOWN, ClockVerdict, LossTimes, Trace, TracedPath
 from netlab.traces.trace_source import TraceSource
 
-__all__ = ["RateInterval", "interval_trace"]
+__all__ = ["RateInterval", "interval_trace", "without_late"]
 
 MAX_PACKETS = 5_000_000
 """Of more packets the rows would be too many: the rates are kept, and nothing is said of losses."""
@@ -51,6 +51,18 @@ class RateInterval(NamedTuple):
         packets = None if self.packets is None or after.packets is None else self.packets + after.packets
         length_s = self.length_s + after.length_s
         return RateInterval(self.start_s, after.end_s, bits / length_s, packets, self.lost + after.lost)
+
+
+def without_late(intervals: list[RateInterval]) -> list[RateInterval]:
+    """Return intervals without the losses that later ones take back.
+
+    A packet that comes over an interval's edge, behind later ones, is counted as lost in the one and as -1 lost in
+    the next: of 5 and -5, none was lost. No more are lost up to an interval than up to the end of any later one.
+    """
+    up_to = np.cumsum([one.lost for one in intervals], dtype=np.int64)
+    up_to = np.maximum(np.minimum.accumulate(up_to[::-1])[::-1], 0)
+    lost = np.diff(up_to, prepend=0).tolist()
+    return [one._replace(lost=min(n, one.packets or 0)) for one, n in zip(intervals, lost, strict=True)]
 
 
 def interval_trace(source: TraceSource, intervals: list[RateInterval], path: TracedPath, words: str) -> Trace:

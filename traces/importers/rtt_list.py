@@ -12,6 +12,7 @@ samples were taken, nor which were lost.
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -28,18 +29,21 @@ MAX_RTT_MS = 3_600_000
 _COMMENTS = re.compile(rb"(?:#[^\n]*\n)*")
 _NUMBER = re.compile(rb"[0-9]{1,7}(?:\.[0-9]{1,9})?\Z")
 _SURELY_A_CLOCK = 50
+_SURELY_A_PERIOD_MS = 100
 _HINT = "one round trip in ms a line, for example 211.6; comments beginning with # come first"
 
 
 def _recognises(source: TraceSource) -> bool:
-    """Tell whether every line is one number above 0, and they are not a clock's, which never goes back."""
+    """Tell whether every line is one number above 0, and they are surely not a clock's, which never goes back."""
     lines = [line for line in source.head_lines if not line.startswith(b"#")]
     if not lines or not all(_NUMBER.match(line) and float(line) > 0.0 for line in lines):
         return False
     if len(lines) < _SURELY_A_CLOCK or any(b"." in line for line in lines):
         return True
     values = [int(line) for line in lines]
-    return values != sorted(values) or values[0] == values[-1]
+    gaps = [after - before for before, after in itertools.pairwise(values)]
+    # A clock begins near 0, where no gap is longer than the first, and runs for longer than it takes to answer.
+    return min(gaps) < 0 or max(gaps) < values[0] or values[-1] < _SURELY_A_PERIOD_MS
 
 
 def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
