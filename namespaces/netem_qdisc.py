@@ -202,9 +202,10 @@ class NetemQdisc:
         self._prepared = None
         self._held.leave()
         if request is None or self._cold is None or not self._patch(request, state):
-            self._cold = self._rebuild(state).cold
-            if self._cold is None:
+            complete = self._held.complete(state)
+            if not _is_patchable(state, complete, self._held.lacking(complete)):
                 return
+            self._cold = self._rebuild(state).cold
         self._prepared = state
 
     def prepared(self, state: QdiscState) -> PrebuiltRequest | None:
@@ -324,13 +325,9 @@ class NetemQdisc:
         """Lay the message out anew; tables only where they are new."""
         complete = self._held.complete(state)
         carried = self._held.lacking(complete)
-        has_tables = carried.delay_table is not None or carried.slot_table is not None
         self._cold = None  # before the bytes change
         request = self._load(encode_netem(carried))
-        # Not to be patched: a message without a seed has no room for one; one that carries tables would send
-        # them each time; one whose slot stands for another's spacing is not what the next state asks for.
-        is_patchable = carried.seed is not None and not has_tables and complete.slot is state.slot
-        return _Rebuilt(request, complete, _read_cold(state) if is_patchable else None)
+        return _Rebuilt(request, complete, _read_cold(state) if _is_patchable(state, complete, carried) else None)
 
     def _load(self, options: bytes) -> PrebuiltRequest:
         """Return the prebuilt message with these options in it; a new one where the size differs."""
@@ -342,3 +339,13 @@ class NetemQdisc:
             self._request = request
         request.message[self._options_at :] = options
         return request
+
+
+def _is_patchable(state: QdiscState, complete: QdiscState, carried: QdiscState) -> bool:
+    """Tell whether the message of a state can be patched to be another's.
+
+    Not one without a seed, which has no room for it; nor one that carries tables, which would be sent each time;
+    nor one whose slot stands for another's spacing, which is not what the next state asks for.
+    """
+    has_tables = carried.delay_table is not None or carried.slot_table is not None
+    return carried.seed is not None and not has_tables and complete.slot is state.slot

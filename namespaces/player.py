@@ -37,10 +37,10 @@ __all__ = ["Played", "Player"]
 
 _CROWD = 8
 _BEHIND_S = 0.1e-3
-_REST_S = 1e-3
+_REST_S = 2e-3
 """Where one message had to carry what was due on so many moments, and the first of them had waited so long, the
-next message goes so much later, or as soon as a track comes twice, with all that is due by then: a message costs
-as much as a dozen changes. Never in virtual time, where nothing waits."""
+next message goes so much later, or when a track would come twice, with all that is due by then: a message costs as
+much as thirty changes. So a step is late by this much more at most. Never in virtual time, where nothing waits."""
 
 _SOON_S = 1e-3
 

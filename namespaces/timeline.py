@@ -211,10 +211,11 @@ class Timeline:
             return Taken(cues, moments)
         cues, positions = list(cues), {cue.position for cue in cues}
         while self._moments and self._moments[0] <= until_s:
-            later = {cue.position for cue in self._next[self._moments[0]]}
-            if not positions.isdisjoint(later):
+            before = len(positions)
+            later = self._next[self._moments[0]]
+            positions.update([cue.position for cue in later])
+            if len(positions) < before + len(later):
                 break
-            positions |= later
             cues += self._take_moment()
             moments += 1
         return Taken(cues, moments)

@@ -46,6 +46,7 @@ class Verifier:
         self._round: list[str] = []
         self._next_round_s = 0.0
         self._patient_until_s = 0.0
+        self._pause_s = SLACK_S / 2
 
     def note(self, name: str, impairer: Impairer) -> None:
         """Note that a direction has changed; any thread may."""
@@ -68,8 +69,11 @@ class Verifier:
             self._next_round_s = now_s + EVERY_S
             self._patient_until_s = now_s + PATIENCE_S
         if next_change_s is not None and next_change_s - SLACK_S < now_s < self._patient_until_s:
-            return max(next_change_s - now_s, 0.0) + SLACK_S / 2
+            # Looking costs the thread that plays a little as well: ever less often where it finds no time.
+            self._pause_s = min(2.0 * self._pause_s, PATIENCE_S / 4)
+            return max(next_change_s - now_s, 0.0) + self._pause_s / 2
         self._patient_until_s = now_s + PATIENCE_S
+        self._pause_s = SLACK_S / 2
         self._verify(self._round.pop())
         return PACE_S if self._round and next_change_s is not None else 0.0
 

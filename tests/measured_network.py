@@ -10,7 +10,7 @@ from netlab.traces.fit.pair_fit import fit_pair
 from netlab.traces.fit.schedule_fit import fit_schedule
 from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import parse_preset
-from netlab.traces.trace import Trace, TracedPath
+from netlab.traces.trace import ClockVerdict, Trace, TracedPath
 from netlab.traces.trace_file import write_trace
 
 __all__ = ["RATE_HZ", "fitted_profile", "fitted_schedule", "measured_round_trips", "replayed"]
@@ -33,6 +33,7 @@ def measured_round_trips(memory: float = MEMORY) -> Trace:
     return Trace.of(
         sent_s,
         path=TracedPath.ROUND_TRIP,
+        clocks=ClockVerdict.ONE_CLOCK,
         delay_s=np.where(lost, np.nan, delay_s),
         lost=lost.astype(np.int8),
         source="a made-up network",

@@ -181,12 +181,12 @@ class DelayLaw(Struct, frozen=True, kw_only=True):
 
     def drawn_ns(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
         """Return so many delays as the kernel draws them, ``[n]``; of a shared table only these are worked out."""
-        values = _shared_values(self)
-        if values is None:
+        numbers = _shared_numbers(self)
+        if numbers is None:
             all_ns = kernel_values(self)
             return all_ns[rng.integers(all_ns.size, size=n)]
         entries = shared_entries(self.law, self.entries)
-        return kernel_delays_ns(values.latency_ns, values.jitter_ns, entries[rng.integers(entries.size, size=n)])
+        return kernel_delays_ns(*numbers, entries[rng.integers(entries.size, size=n)])
 
     def to_kernel(self, *, as_table: bool = False) -> KernelDelay:
         """Return the law in netem's numbers.

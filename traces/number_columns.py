@@ -4,8 +4,8 @@ r"""Number columns: text in which each line holds so many numbers between delimi
 
     0.0,0.021,0\n0.1,,1\n  --column 1-->  "0.021\n\n"  --one call-->  [0.021, nan]
 
-No Python runs for a row of numbers. Only where a block does not add up are its lines looked at one by one, for the one
-that is to blame. Knows no file and no header.
+No Python runs for a row of numbers, but for one of stamps. Only where a block does not add up are its lines looked
+at one by one, for the one that is to blame. Knows no file and no header.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from netlab.traces.profile import LinkProfile, Segment
     from netlab.traces.schedule import Schedule
 
-__all__ = ["READINGS", "ProfilePair", "Reading"]
+__all__ = ["READINGS", "DeliveredFlow", "ProfilePair", "Reading"]
 
 Reading = Literal["rtt", "oneway"]
 READINGS = ("rtt", "oneway")
@@ -42,12 +42,29 @@ class _Weighted(NamedTuple):
     weights: NDArray[np.float64]
 
 
-class _Simulated(NamedTuple):
+class DeliveredFlow(NamedTuple):
     """Delays in s of the packets that arrive each way, and of both ways together where steps belong together."""
 
     forward: NDArray[np.float64]
     back: NDArray[np.float64]
     together: NDArray[np.float64] | None
+
+    @property
+    def round_trip(self) -> DelayMoments:
+        """Return mean and deviation of the round trip."""
+        mean_s = float(self.forward.mean() + self.back.mean())
+        if self.together is not None:
+            return DelayMoments(mean_s, float(self.together.std()))
+        return DelayMoments(mean_s, math.hypot(float(self.forward.std()), float(self.back.std())))
+
+    def quantile_s(self, q: float) -> float:
+        """Return the round trip that a share ``q`` of the packets does not exceed."""
+        bounded_ratio("q", q)
+        together = self.together
+        if together is None:
+            points = (np.arange(_MAX_GRID) + 0.5) / _MAX_GRID
+            together = np.add.outer(np.quantile(self.forward, points), np.quantile(self.back, points)).ravel()
+        return float(np.quantile(together, q, method="inverted_cdf"))
 
 
 class ProfilePair(Struct, frozen=True):
@@ -106,40 +123,30 @@ class ProfilePair(Struct, frozen=True):
         return DelayMoments(sum(one.delay_s for one in profiles), math.hypot(*(one.jitter_s for one in profiles)))
 
     def delivered_round_trip(self, packet_rate_hz: float) -> DelayMoments:
-        """Return what the link is to deliver of that to a flow: clipped at zero, queued where ordered.
-
-        Steps of two schedules in step belong together, as in ``round_trip_sd_s``.
-
-        Args:
-            packet_rate_hz: Packets a second, evenly spaced; about 20,000 of them are simulated, and of a
-                schedule whole passes.
-
-        Raises:
-            ProfileError: The rate is out of range, or a direction loses every packet.
-        """
-        forward, back, together = self._simulated(packet_rate_hz)
-        mean_s = float(forward.mean() + back.mean())
-        if together is not None:
-            return DelayMoments(mean_s, float(together.std()))
-        return DelayMoments(mean_s, math.hypot(float(forward.std()), float(back.std())))
+        """Return what the link is to deliver of that to a flow; arguments and errors as for ``delivered_flow``."""
+        return self.delivered_flow(packet_rate_hz).round_trip
 
     def delivered_quantile_s(self, q: float, packet_rate_hz: float) -> float:
         """Return the round trip that a share ``q`` of such a flow's packets does not exceed.
-
-        Of the same simulation as ``delivered_round_trip``.
 
         Raises:
             ProfileError: A number is out of range, or a direction loses every packet.
         """
         bounded_ratio("q", q)
-        forward, back, together = self._simulated(packet_rate_hz)
-        if together is None:
-            points = (np.arange(_MAX_GRID) + 0.5) / _MAX_GRID
-            together = np.add.outer(np.quantile(forward, points), np.quantile(back, points)).ravel()
-        return float(np.quantile(together, q, method="inverted_cdf"))
+        return self.delivered_flow(packet_rate_hz).quantile_s(q)
 
-    def _simulated(self, packet_rate_hz: float) -> _Simulated:
-        """Simulate a flow over both directions."""
+    def delivered_flow(self, packet_rate_hz: float) -> DeliveredFlow:
+        """Return what the link delivers to a flow, simulated: clipped at zero, queued where ordered.
+
+        Steps of two schedules in step belong together, as in ``round_trip_sd_s``.
+
+        Args:
+            packet_rate_hz: Packets a second, evenly spaced; about 20,000 of them are simulated, and of a
+                schedule whole passes. A long one takes seconds: ask once for several figures.
+
+        Raises:
+            ProfileError: The rate is out of range, or a direction loses every packet.
+        """
         packets = [_flow_packets(one, packet_rate_hz) for one in (self.forward, self.back)]
         there = sent_delays_s(self.forward, packet_rate_hz, n=packets[0])
         forward = there[~np.isnan(there)]
@@ -153,7 +160,7 @@ class ProfilePair(Struct, frozen=True):
             together = sums[~np.isnan(sums)]
         if not forward.size or not back.size or (together is not None and not together.size):
             raise ProfileError(f"{self.name}: the link delivers nothing")
-        return _Simulated(forward, back, together)
+        return DeliveredFlow(forward, back, together)
 
     @property
     def round_trip_mean_s(self) -> float:

@@ -40,10 +40,7 @@ def link_seed(run_seed: int, link: str, direction: str, step: int) -> int:
     Raises:
         ProfileError: A number is out of range or the direction has another name.
     """
-    bounded_count("run_seed", run_seed, 0, 2**64 - 1)
     bounded_count("step", step, 0, 2**63 - 1)
-    if direction not in DIRECTIONS:
-        raise ProfileError(f"direction = {direction!r}: must be one of {', '.join(DIRECTIONS)}")
     digest = _begun(run_seed, link, direction).copy()
     digest.update(b"%d]" % step)
     return int.from_bytes(digest.digest()[:8], "big")
@@ -51,6 +48,9 @@ def link_seed(run_seed: int, link: str, direction: str, step: int) -> int:
 
 @lru_cache(maxsize=8192)
 def _begun(run_seed: int, link: str, direction: str) -> Hash:
-    """Return the hash of the array up to its step, by which steps of one direction differ."""
+    """Return the hash of the array up to its step, by which steps of one direction differ; checked once."""
+    bounded_count("run_seed", run_seed, 0, 2**64 - 1)
+    if direction not in DIRECTIONS:
+        raise ProfileError(f"direction = {direction!r}: must be one of {', '.join(DIRECTIONS)}")
     text = json.dumps([run_seed, link, direction], separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text[:-1].encode("ascii") + b",")

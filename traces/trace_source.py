@@ -2,9 +2,11 @@
 
 ::
 
-    path --read once--> bytes on disk --gunzip, bounded; no BOM--> data()   whole
-                           |                            `--------> head     the first 64 KiB, for recognising a format
+    path --read once--> bytes on disk --gunzip, bounded--> data()   whole
+                           |                    `--------> head     the first 64 KiB, for recognising a format
                            `--> sha256
+
+UTF-8's mark of itself is taken off with the gzip.
 
 Knows no format.
 """
@@ -113,6 +115,10 @@ class TraceSource:
             TraceError: As ``data``.
         """
         return io.BytesIO(self.data())
+
+    def packed(self) -> io.BytesIO:
+        """Return the bytes as they lie on disk as a file to read from."""
+        return io.BytesIO(self._raw)
 
     def refuse(self, message: str, line: int = 0, hint: str = "") -> TraceError:
         """Return the error that says what is wrong with this file, to be raised."""

@@ -87,7 +87,8 @@ def loss_lines(losses: Sequence[LossFit | None]) -> Iterator[str]:
             times = f"bad for {_span(loss.outage_s)}, good for {_span(loss.gap_s)}"
             yield f"bursts    {way}: {times}, lost while bad {_share(loss.loss_in_bad)}"
         elif loss.lost and loss.runs is not None:
-            yield f"bursts    {way}: none beyond chance (so few runs come by chance in {loss.chance:.2g})"
+            apart = f"at packets {_ms(loss.interval_s)} apart"
+            yield f"bursts    {way}: none beyond chance {apart} (so few runs come by chance in {loss.chance:.2g})"
 
 
 def rate_lines(rates: Sequence[RateFit | None]) -> Iterator[str]:

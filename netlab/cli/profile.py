@@ -86,13 +86,13 @@ def _figures(pair: ProfilePair) -> dict[str, Any]:
     """Return what there is to say of a pair; None for what a dead or too slow link has not."""
     from netlab.traces.horizon import horizon_ticks
 
-    rate_hz = 1.0 / _TICK_S
+    flow = _if_any(lambda: pair.delivered_flow(1.0 / _TICK_S))
     return {
         "description": pair.description,
         "reading": pair.reading,
         "asked_round_trip_ms": _milliseconds(pair.asked_round_trip),
-        "delivered_round_trip_ms_at_50_hz": _if_any(lambda: _milliseconds(pair.delivered_round_trip(rate_hz))),
-        "round_trip_p99_ms": _if_any(lambda: 1e3 * pair.delivered_quantile_s(0.99, rate_hz)),
+        "delivered_round_trip_ms_at_50_hz": None if flow is None else _milliseconds(flow.round_trip),
+        "round_trip_p99_ms": None if flow is None else 1e3 * flow.quantile_s(0.99),
         "loss_ratio": pair.loss_ratio_mean,
         "horizon_ticks_at_50_hz": _if_any(lambda: horizon_ticks(pair, _TICK_S)),
         "warnings": pair.warnings(),

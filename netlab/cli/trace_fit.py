@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -105,7 +106,7 @@ def fit(
     )
     write_profile(found.pair, output)
     cautions = [*far_lines(found.agreements, "a schedule keeps what a table loses"), *unlike_lines(found.losses)]
-    cautions += [*found.pair.warnings(), *coarse_lines(found)]
+    cautions += [*coarse_lines(found), *found.pair.warnings()]
     if as_json:
         document = _document(output, found.pair, found.agreements, cautions)
         named = zip(("forward", "back"), found.losses, found.rates, strict=True)
@@ -120,7 +121,7 @@ def fit(
     )
     for line in chain.from_iterable(lines):
         click.echo(line)
-    say(f"next: netlab verify {output}")
+    say(_next(output, trace, back))
 
 
 @click.command(cls=NetlabCommand)
@@ -199,7 +200,12 @@ def schedule(
             click.echo(f"loss      {way}: {direction.loss_ratio_mean:.2%} of the time")
     for line in rest_lines(output, found.pair, cautions):
         click.echo(line)
-    say(f"next: netlab verify {output}")
+    say(_next(output, trace, back))
+
+
+def _next(output: Path, trace: Path, back: Path | None) -> str:
+    data = "".join(f" --data {shlex.quote(str(file))}" for file in (trace, back) if file is not None)
+    return f"next: netlab verify {shlex.quote(str(output))}{data}"
 
 
 def _require_profile(output: Path) -> None:

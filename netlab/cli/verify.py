@@ -86,8 +86,8 @@ def verify(
     """Measure whether a link delivers what PROFILE asks for; exit status 1 where it does not.
 
     A steady flow each way through a lab of two hosts; each statistic with bounds computed from the model for these
-    very packets (docs/conformance.md). Of links that are as asked, one in a hundred fails. Unless told otherwise, a
-    fitted profile gets packets at the rate it was fitted for, and in virtual time a schedule a whole pass of them.
+    very packets (docs/conformance.md). Of links that are as asked, one in a hundred fails. Unless told otherwise,
+    a fitted profile gets packets at the rate it was fitted for, and in virtual time a schedule a whole pass.
 
     \b
     Example:

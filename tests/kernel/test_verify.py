@@ -16,7 +16,7 @@ from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import parse_preset
 from netlab.traces.schedule import Schedule
 from netlab.verification.report import VerificationReport, verify_measured
-from netlab.verification.stage import LINK_NAME, measure_lab, verification_lab
+from netlab.verification.stage import LINK_NAME, asked_of, measure_lab, verification_lab
 from netlab.verification.verify import verify_in_lab
 
 SEED = 7
@@ -66,7 +66,7 @@ def verify_changed(pair: ProfilePair, behind_its_back: ProfilePair) -> Verificat
         change(lab)
         measured = measure_lab(lab, pair, plan())
     return verify_measured(
-        {"forward": pair.forward, "back": pair.back},
+        asked_of(pair),
         measured,
         allowance(),
         profile="changed",

@@ -64,9 +64,8 @@ def test_the_default_allowance_of_real_time_is_enough_for_a_preset() -> None:
     failed = []
     for attempt in range(ATTEMPTS):
         pair = parse_preset("wifi-normal")
-        report = verify_in_lab("wifi-normal", pair, plan, SEED + attempt, None, default_allowance(virtual=False))[
-            1
-        ]
+        allowed = default_allowance(virtual=False)
+        report = verify_in_lab("wifi-normal", pair, plan, SEED + attempt, None, allowed)[1]
         assert msgspec.structs.astuple(report.conformance.allowance) == (1e-3, 0.02)
         if report.holds:
             return

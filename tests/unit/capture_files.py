@@ -32,15 +32,32 @@ def pcap(
 
 
 def pcapng(
-    packets: Iterable[Packet], *, link_type: int = ETHERNET, order: str = "<", resolution: int | None = None
+    packets: Iterable[Packet],
+    *,
+    link_type: int = ETHERNET,
+    order: str = "<",
+    resolution: int | None = None,
+    offset_s: int | None = None,
+    interface: int = 0,
 ) -> bytes:
-    """Return a pcapng of packets; the resolution is the power of ten, negated, 6 where left out."""
-    option = b"" if resolution is None else struct.pack(f"{order}HHB3xHH", 9, 1, resolution, 0, 0)
+    """Return a pcapng of packets, as one section with one interface.
+
+    Args:
+        packets: Each a time in ns and its bytes.
+        link_type: Of the interface.
+        order: Of bytes.
+        resolution: The power of ten, negated, that times are counted in; 6 where left out.
+        offset_s: What the interface's times are counted from, in seconds since 1970.
+        interface: The number that packets name; that of the one that is described is 0.
+    """
+    option = b"" if resolution is None else struct.pack(f"{order}HHB3x", 9, 1, resolution)
+    option += b"" if offset_s is None else struct.pack(f"{order}HHq", 14, 8, offset_s)
+    option += struct.pack(f"{order}HH", 0, 0) if option else b""
     out = _block(order, 0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1))
     out += _block(order, 1, struct.pack(f"{order}HHI", link_type, 0, 0) + option)
     for time_ns, data in packets:
-        ticks = time_ns * 10 ** (6 if resolution is None else resolution) // SECOND
-        head = struct.pack(f"{order}IIIII", 0, ticks >> 32, ticks & 0xFFFFFFFF, len(data), len(data))
+        ticks = (time_ns - (offset_s or 0) * SECOND) * 10 ** (6 if resolution is None else resolution) // SECOND
+        head = struct.pack(f"{order}IIIII", interface, ticks >> 32, ticks & 0xFFFFFFFF, len(data), len(data))
         out += _block(order, 6, head + data + bytes(-len(data) % 4))
     return out
 
@@ -50,10 +67,23 @@ def _block(order: str, kind: int, body: bytes) -> bytes:
     return struct.pack(f"{order}I", kind) + length + body + length
 
 
-def ethernet(payload: bytes, *, tags: tuple[int, ...] = ()) -> bytes:
-    kind = 0x86DD if payload[0] >> 4 == 6 else 0x0800
-    tagged = b"".join(struct.pack("!HH", 0x8100, tag) for tag in tags)
+def ethernet(payload: bytes, *, tags: tuple[int, ...] = (), tag_kind: int = 0x8100, kind: int = 0) -> bytes:
+    kind = kind or (0x86DD if payload[0] >> 4 == 6 else 0x0800)
+    tagged = b"".join(struct.pack("!HH", tag_kind if n == 0 else 0x8100, tag) for n, tag in enumerate(tags))
     return bytes(range(12)) + tagged + struct.pack("!H", kind) + payload
+
+
+def pppoe(payload: bytes, *, protocol: int = 0, tags: tuple[int, ...] = ()) -> bytes:
+    """Return a packet in a PPPoE session on Ethernet."""
+    protocol = protocol or (0x0057 if payload[0] >> 4 == 6 else 0x0021)
+    session = struct.pack("!BBHHH", 0x11, 0, 7, len(payload) + 2, protocol)
+    return ethernet(session + payload, tags=tags, kind=0x8864)
+
+
+def mpls(payload: bytes, *, labels: int = 1) -> bytes:
+    """Return a packet behind labels on Ethernet."""
+    stack = b"".join(struct.pack("!I", (100 + n) << 12 | (n == labels - 1) << 8 | 64) for n in range(labels))
+    return ethernet(stack + payload, kind=0x8847)
 
 
 def ip(protocol: int, source: str, destination: str, payload: bytes, *, hops_left: int = 64) -> bytes:

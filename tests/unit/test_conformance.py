@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from netlab.errors import ProfileError, TraceError
+from netlab.traces.conformance import expectation
 from netlab.traces.conformance.allowance import EXACT, Allowance, default_allowance
 from netlab.traces.conformance.asked import Asked
 from netlab.traces.conformance.expectation import Expectation, expect
@@ -334,3 +335,28 @@ def test_numbers_out_of_range_are_refused() -> None:
         Allowance(later_s=-1e-3)
     with pytest.raises(ProfileError, match="stragglers"):
         Allowance(stragglers=0.6)
+
+
+def test_the_level_is_kept_with_fewer_flows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long flows have 279 simulated, not 999: 200 flows at a level of 5 % fail 10 times, 22 once in 3,000."""
+    monkeypatch.setattr(expectation, "_BUSY_PACKETS", 50_000)
+    asked = Asked.of(WIFI)
+    sent_s = even_times_s(400)
+    expected = expect(asked, sent_s, FRAME_BYTES, level=0.05)
+    assert expected.flows == 80 + 199
+    flows = simulate(asked, sent_s, FRAME_BYTES, [link_seed(2, "fewer", "forward", seed) for seed in range(200)])
+    assert 1 <= sum(not judge_flow(expected, flow).holds for flow in flows) <= 21
+    other = flow_of_trace(deliver_profile(WIFI.replace(delay_s=0.034), 400), FRAME_BYTES)
+    assert "mean" in judge_flow(expected, other).failed
+
+
+def test_packets_at_irregular_times_are_judged_by_their_own_bounds() -> None:
+    """Exponential gaps over a rate that queues some of them, n = 1,000 at 400 a second; 40 flows at 0.5 %."""
+    asked = LinkProfile(delay_s=0.01, jitter_s=0.001, rate_bps=1e6)
+    sent_s = np.cumsum(np.random.default_rng(4).exponential(1 / 400, 1000))
+    expected = expect(Asked.of(asked), sent_s, FRAME_BYTES)
+    seeds = [link_seed(3, "irregular", "forward", seed) for seed in range(40)]
+    flows = list(simulate(Asked.of(asked), sent_s, FRAME_BYTES, seeds))
+    assert sum(not judge_flow(expected, flow).holds for flow in flows) <= 2
+    even = expect(Asked.of(asked), np.linspace(sent_s[0], sent_s[-1], 1000), FRAME_BYTES)
+    assert not judge_flow(even, flows[0]).holds, "bounds of even times are others"

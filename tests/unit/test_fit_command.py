@@ -57,7 +57,7 @@ def test_a_fit_writes_a_profile_and_says_what_it_is(ping, tmp_path):
         "caution   the loss chain counts packets",
     ):
         assert words in done.stdout, words
-    assert f"next: netlab verify {output}" in done.stderr
+    assert f"next: netlab verify {output} --data {ping}" in done.stderr
     pair = read_profile(output)
     assert pair.name == "home" and pair.provenance.origins[0].source == "ping.txt, ping"
     assert pair.forward.loss.loss_ratio_mean == pytest.approx(1.0 - (1.0 - 0.075) ** 0.5, abs=1e-4)

@@ -259,6 +259,28 @@ def test_spreads_beyond_netems_tables_are_cut():
     assert (pair.forward.steps[0].profile.delay_s, pair.forward.steps[0].profile.jitter_s) == (27.5, 2.0)
 
 
+def test_a_round_trip_is_predicted_as_two_flows_that_are_sent_at_the_same_times():
+    """As a fit predicts it, and as ``netlab verify`` sends them; an echo would wait longer here."""
+    round_trip_s = 0.1 + np.random.default_rng(3).uniform(-0.05, 0.05, 20_000)
+    found = fit_schedule([trace(round_trip_s, path=TracedPath.ROUND_TRIP, interval_s=0.01)], 200.0)
+    rate_hz, n = 100.0, 20_000
+    there_s, back_s = (
+        sent_delays_s(way, rate_hz, seed, n) for seed, way in enumerate((found.pair.forward, found.pair.back))
+    )
+    # n = 20,000, neighbours alike over a tenth of a second: a standard error of 0.1 ms, bounded at 5.
+    both_s = float((there_s + back_s).mean())
+    assert found.agreements[0].predicted_mean_s == pytest.approx(both_s, abs=0.5e-3)
+    echo_s = (
+        np.maximum.accumulate(
+            np.arange(n) / rate_hz
+            + there_s
+            + found.pair.back.steps[0].profile.delay_law.drawn_ns(np.random.default_rng(5), n) / 1e9
+        )
+        - np.arange(n) / rate_hz
+    )
+    assert echo_s.mean() > both_s + 2e-3
+
+
 def test_warnings_of_very_many_steps_are_looked_for_in_the_widest():
     rng = np.random.default_rng(1)
     pair = fit_schedule([trace(0.2 + rng.normal(0.0, 0.03, 20_000), interval_s=0.1)], 0.2).pair

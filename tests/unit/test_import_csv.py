@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlab.errors import TraceError
+from netlab.traces import number_columns
 from netlab.traces.importers.catalogue import import_trace
 from netlab.traces.importers.csv_column_names import meaning
 from netlab.traces.importers.importer import ImportOptions
@@ -104,6 +105,36 @@ def test_without_times_rows_are_evenly_spread(tmp_path):
     assert read(tmp_path, "t_s,rtt_ms\n0,1\n9,2\n", interval_s=0.5).t_s.tolist() == [0.0, 0.5]
 
 
+def test_a_time_without_a_unit_is_what_one_says(tmp_path):
+    text = "time,rtt_ms\n100,1\n250,2\n"
+    assert read(tmp_path, text, columns={"time": "t_ms"}).t_s.tolist() == [0.0, 0.15]
+    assert read(tmp_path, text, interval_s=0.5).t_s.tolist() == [0.0, 0.5]
+    assert read(tmp_path, "date," + text.replace("time", "t_s").replace("\n", "\n1,")[:-2]).n == 2
+    with pytest.raises(TraceError) as caught:
+        read(tmp_path, text)
+    assert "--column time=t_s" in caught.value.hint and "--interval" in caught.value.hint
+
+
+@pytest.mark.parametrize("zone", ["", "Z", "+00:00"])
+@pytest.mark.parametrize("between", ["T", " "])
+def test_stamps_need_no_unit(tmp_path, zone, between):
+    stamps = [f"2024-02-28{between}23:59:59.5{zone}", f"2024-02-29{between}00:00:00{zone}"]
+    text = "rtt_ms,timestamp,lost\n" + "".join(f"5,{stamp},0\n" for stamp in [stamps[0], *stamps])
+    assert read(tmp_path, text).t_s.tolist() == [0.0, 0.0, 0.5]
+
+
+def test_a_stamp_that_goes_back_is_refused_with_its_line(tmp_path):
+    with pytest.raises(TraceError, match="must not be before the row above") as caught:
+        read(tmp_path, "time,rtt_ms\n2024-01-31 12:00:00,1\n2024-01-31 11:00:00,1\n")
+    assert caught.value.line == 3
+
+
+def test_stamps_of_many_blocks_count_from_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(number_columns, "BLOCK_BYTES", 100)
+    rows = [f"2024-01-01T00:{i // 60:02d}:{i % 60:02d},{i + 1}\n" for i in range(600)]
+    assert read(tmp_path, "time,rtt_ms\n" + "".join(rows)).t_s.tolist() == list(range(600))
+
+
 def test_a_rate_alone_is_of_one_direction(tmp_path):
     trace = read(tmp_path, "t_s,rate_mbps\n0,1.5\n1,2\n")
     assert trace.rate_bps.tolist() == [1.5e6, 2e6] and trace.path is TracedPath.FORWARD
@@ -193,7 +224,14 @@ def test_what_one_says_goes_before_what_a_name_says(tmp_path):
         ("t_s,rtt_ms\n0,1\n1,x\n", {}, 3, "field 2 is 'x'"),
         ("t_s,rtt_ms\n0,1\n1,inf\n", {}, 3, "field 2 is 'inf'"),
         ("t_s,rtt_ms\n0,1\n,2\n", {}, 3, "no time"),
-        ("# c\nt_s,rtt_ms\n5,1\n4,2\n", {}, 4, "t_s = -1.0"),
+        ("# c\nt_s,rtt_ms\n5,1\n4,2\n", {}, 4, "t_s = 4: must not be before the row above, 5"),
+        ("ts_ms,x\n1700000000001,1\n1700000000000,2\n", {"ts_ms": "t_ms", "x": "rtt_ms"}, 3, "ts_ms = 17"),
+        ("time,rtt_ms\n0.0,1\n0.1,2\n", {}, 1, "'time' is a time without a unit"),
+        ("timestamp,rtt_ms,lost\n1700000000123,1,0\n", {}, 1, "'timestamp' is a time without a unit"),
+        ("Date,rtt_ms\n2024-01-31,1\n", {}, 1, "'Date' is a time without a unit"),
+        ("time,rtt_ms\n2024-01-31 12:00:00,1\n2024-02-30 12:00:00,1\n", {}, 3, "must be a date and a time"),
+        ("time,rtt_ms\n2024-01-31 12:00:00,1\n7,1\n", {}, 3, "'7': must be a date and a time"),
+        ("time,ts,rtt_ms\n2024-01-31 12:00:00,2024-01-31 12:00:00,1\n", {}, 1, "two columns are stamps"),
         ("t_s,rtt_ms\n0,1\n2,1\n1,2\n", {}, 4, "must not be before the row above"),
         ("t_s,rtt_ms\n0,1\n2,-1\n", {}, 3, "delay_s = -0.001: must not be negative"),
         ("t_s,rtt_ms\n0,1\n2,1e300\n", {}, 3, "must be at most 1e+10 s"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from netlab.errors import TraceError
-from netlab.traces.fit.pair_fit import fit_traces
+from netlab.traces.fit.pair_fit import fit_pair
 from netlab.traces.fit.schedule_fit import fit_schedule
 from netlab.traces.importers.catalogue import import_trace
 from netlab.traces.importers.iperf3_text import received_intervals
@@ -125,13 +125,13 @@ def test_a_fit_takes_losses_that_nobody_saw_as_independent_and_says_so(
     sums = [total(i, 4.0, sender=False, packets=100, lost_packets=n) for i, n in enumerate(lost_packets)]
     trace = load(tmp_path, run(sums))[TracedPath.BACK]
     write_trace(trace, tmp_path / "trace.csv")
-    fit = fit_traces([read_trace(tmp_path / "trace.csv")])
+    fit = fit_pair([read_trace(tmp_path / "trace.csv")])
     assert fit.pair.back.loss == pytest.approx(30 / 500)  # a ratio, and no chain
     assert fit.losses[1] is not None and fit.losses[1].runs is None
     assert any("not which" in text for text in fit.pair.provenance.assumptions)
     assert not any("as chance has them" in text for text in fit.pair.provenance.assumptions)
     schedule = fit_schedule([trace], step_s=1.0)
-    assert any("outages cannot be seen" in text for text in schedule.provenance.assumptions)
+    assert any("outages cannot be seen" in text for text in schedule.pair.provenance.assumptions)
 
 
 def test_a_sender_takes_its_losses_from_what_the_other_side_said_at_the_end(tmp_path: Path) -> None:
@@ -148,6 +148,19 @@ def test_a_sender_takes_its_losses_from_what_the_other_side_said_at_the_end(tmp_
 def test_negative_counts_of_packets_that_came_late_are_no_losses(tmp_path: Path) -> None:
     trace = load(tmp_path, run([total(0, 4.0, sender=False, packets=5, lost_packets=-1)]))[TracedPath.BACK]
     assert trace.loss_ratio == 0.0
+
+
+@pytest.mark.parametrize(
+    ("lost", "kept"),
+    [((5, -5), (0, 0)), ((5, 0, -3), (2, 0, 0)), ((2, 3, -4), (1, 0, 0)), ((-1, 4), (0, 4)), ((1, 2), (1, 2))],
+)
+def test_packets_that_come_late_over_an_edge_take_their_losses_back(tmp_path: Path, lost, kept) -> None:
+    sums = [total(i, 4.0, sender=False, packets=10, lost_packets=n) for i, n in enumerate(lost)]
+    trace = load(tmp_path, run(sums))[TracedPath.BACK]
+    assert trace.lost.reshape(-1, 10).sum(axis=1).tolist() == list(kept)
+    line = "[  5]   {0}.00-{1}.00   sec   640 KBytes  5.24 Mbits/sec  0.005 ms  {2}/10 (1%)  \n"
+    text = "".join(line.format(i, i + 1, n) for i, n in enumerate(lost))
+    assert [one.lost for one in received_intervals(text)] == list(kept)
 
 
 def test_the_servers_text_brings_what_it_received(tmp_path: Path) -> None:
@@ -183,10 +196,25 @@ def test_json_stream_is_read_as_the_document_it_makes(tmp_path: Path) -> None:
     (trace,) = import_trace(path)
     assert trace.path is TracedPath.BACK
     assert trace.rate_bps.tolist() == [4e6, 5e6]
-    path.write_text(path.read_text() + '{"event": "interval", "data": {"streams"\n')
+    whole = path.read_text()
+    path.write_text(whole + '{"event": "interval", "data": {"streams"')  # cut short: it ends there
+    assert import_trace(path)[0].rate_bps.tolist() == [4e6, 5e6]
+    path.write_text(whole + '{"event": "interval", "data": {"streams"\n')
     with pytest.raises(TraceError, match="no event of iperf3") as refused:
         import_trace(path)
     assert refused.value.line == 5
+
+
+def test_a_json_stream_says_at_its_end_what_was_lost(tmp_path: Path) -> None:
+    path = tmp_path / "stream.json"
+    start = {"version": "iperf 3.17", "test_start": {"protocol": "UDP", "reverse": 0}}
+    events = [
+        {"event": "start", "data": start},
+        {"event": "interval", "data": {"streams": [], "sum": total(0, 4.0, packets=10)}},
+        {"event": "end", "data": {"sum_received": {"packets": 10, "lost_packets": 2}}},
+    ]
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    assert import_trace(path)[0].loss_ratio == pytest.approx(0.2)
 
 
 def test_a_run_that_failed_says_what_iperf3_said(tmp_path: Path) -> None:

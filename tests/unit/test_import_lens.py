@@ -68,7 +68,10 @@ def test_the_one_of_ping_gives_a_round_trip_by_the_time_of_sending(tmp_path: Pat
         (HEADER + ROW + "1700000000000000001,-2,1,1\n", 3, "neither a round trip nor"),
         (HEADER + ROW + "1700000000000000001,,1,1\n", 3, "empty or beyond"),
         (HEADER + ROW + "1700000000000000001,1e300,1,1\n", 3, "empty or beyond"),
-        ("timestamp,rtt\n1.5,0\n", 2, "above 0"),
+        ("timestamp,rtt\n1700000000.5,0\n", 2, "above 0"),
+        ("timestamp,rtt\n1.5,9\n", 2, "1.5: the timestamp must be within"),
+        ("timestamp,rtt\n1700000000.5,9\n1700000000500,9\n", 3, "the timestamp must be within"),
+        (HEADER + "1700000000,61,33,27\n", 2, "the timestamp must be within"),
     ],
 )
 def test_a_broken_row_is_refused_with_its_line(tmp_path: Path, text: str, line: int, rule: str) -> None:
@@ -78,3 +81,11 @@ def test_a_broken_row_is_refused_with_its_line(tmp_path: Path, text: str, line: 
         import_trace(path, "lens")
     assert refused.value.line == line
     assert refused.value.hint
+
+
+@pytest.mark.parametrize("stamp", ["0", "0.01", "1705744800626", "x", ""])
+def test_a_table_of_other_units_is_not_taken_for_the_one_of_ping(tmp_path: Path, stamp: str) -> None:
+    path = tmp_path / "any.csv"
+    path.write_text(f"timestamp,rtt\n{stamp},91.8\n")
+    with pytest.raises(TraceError, match="in none of the formats"):
+        import_trace(path)

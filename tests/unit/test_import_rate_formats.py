@@ -151,9 +151,17 @@ def test_a_broken_pair_is_refused(tmp_path: Path, name: str, text: str, line: in
         ("0 5.5\n60 0.2\n120 0.9\n", None),  # minutes and Mbit/s, or milliseconds and very little
         ("0 3200\n400 3200\n500 2900\n900 2900\n", "oboe"),
         ("0 2743\n1000 3025\n", "oboe"),
+        ("0.0 1.0\n0.5 1.0\n1.0 2.0\n1.5 2.0\n", "cooked"),  # its rates come in pairs by chance
+        ("0 250\n1 250\n2 300\n3 300\n", None),  # seconds and a fast link, or milliseconds
+        ("100 3\n400 3\n500 4\n900 4\n", None),  # slow chunks, or a rate every few minutes
         ("\n".join(map(str, range(0, 600, 7))), "mahimahi"),
         ("20\n21\n25\n", None),  # round trips that happen to rise, or packets
         ("21\n20\n25\n", "rtt-list"),
+        ("".join(f"{20 + i // 10}\n" for i in range(60)), None),  # sorted round trips: a period of 25 ms
+        ("".join(f"{180 + 5 * i}\n" for i in range(60)), None),  # it begins far from 0
+        ("".join(f"{i}\n" for i in range(1, 1001)), "mahimahi"),
+        ("".join(f"{12 * i}\n" for i in range(1, 60)), "mahimahi"),
+        ("20\n" * 60, "rtt-list"),
         ("20.5\n21.5\n", "rtt-list"),
     ],
 )

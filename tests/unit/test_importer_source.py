@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from netlab.errors import TraceError
+from netlab.traces.importers.catalogue import import_trace
 from netlab.traces.trace_source import HEAD_BYTES, TraceSource
 
 TEXT = b"".join(b"%d\n" % number for number in range(40_000))
@@ -127,3 +128,43 @@ def test_the_first_row_that_is_broken_is_refused_by_its_line(tmp_path):
     assert (str(caught.value), caught.value.hint) == (f"{path}:6: -2: must not be negative", "turn it")
     with pytest.raises(TraceError, match=r"file: trips\[1\]: must not be negative"):
         source.refuse_first(values < 0.0, "must not be negative", element="trips")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("text", [b"1\n2\n", TEXT])
+def test_the_mark_of_utf_8_is_no_part_of_the_text(tmp_path, pack, text):
+    one = source(tmp_path, pack(b"\xef\xbb\xbf" + text))
+    assert one.data() == text and one.head == text[:HEAD_BYTES]
+    assert one.whole_in_head is (len(text) < HEAD_BYTES)
+    assert one.sha256 == hashlib.sha256(pack(b"\xef\xbb\xbf" + text)).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (gzip.compress(gzip.compress(b"1.5\n2.5\n")), "is packed by gzip more than once"),
+        ("1.5\n2.5\n".encode("utf-16"), "is text in UTF-16"),
+        (b"PK\x03\x04rest", "is packed by zip"),
+    ],
+)
+@pytest.mark.parametrize("name", ["", "rtt-list", "csv"])
+def test_what_no_format_is_says_what_it_is_whatever_format_is_named(tmp_path, content, words, name):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(TraceError, match=words) as caught:
+        import_trace(tmp_path / "file", name)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["1.5\n2.5\n", "".join(f"{i}\n" for i in range(60)), "0.0 4.5\n0.6 3.2\n"])
+def test_bare_numbers_behind_the_mark_are_recognised_and_read(tmp_path, text):
+    for name, mark in (("with", "\ufeff"), ("without", "")):
+        (tmp_path / name).write_text(mark + text, encoding="utf-8")
+    (one,), (other,) = import_trace(tmp_path / "with"), import_trace(tmp_path / "without")
+    assert one.source.split(", ")[1] == other.source.split(", ")[1] and one.t_s.tolist() == other.t_s.tolist()
+
+
+def test_standard_input_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TraceError, match="cannot be read") as caught:
+        TraceSource("-")
+    assert "standard input is not read" in caught.value.hint

@@ -43,6 +43,7 @@ def test_wheel_holds_each_room_and_its_data(wheel_names: list[str]) -> None:
         *ROOMS,
         "traces/model",
         "traces/packets",
+        "traces/capture",
         "traces/importers",
         "probe",
         "wire",

@@ -133,6 +133,41 @@ def test_too_many_interfaces_are_refused() -> None:
         read(pcapng([]) + interface * 5000 + pcapng(PACKETS)[len(pcapng([])) :])
 
 
+@pytest.mark.parametrize("orders", ["<<", "<>", "><", ">>"])
+def test_each_section_of_a_pcapng_has_interfaces_of_its_own(orders: str) -> None:
+    """Files put behind one another: the second's interface 0 has its own resolution and link type."""
+    first = pcapng(PACKETS[:1], order=orders[0])
+    second = pcapng(PACKETS[1:], order=orders[1], resolution=9, link_type=files.RAW)
+    packets, damage = read(first + second)
+    times_ns = [PACKETS[0][0] // 1000 * 1000, *(time_ns for time_ns, _ in PACKETS[1:])]
+    assert ([packet.time_ns for packet in packets], damage) == (times_ns, "")
+    assert [packet.link_type for packet in packets] == [LinkType.ETHERNET, LinkType.RAW, LinkType.RAW]
+
+
+def test_a_section_does_not_use_the_interfaces_of_the_one_before() -> None:
+    header = pcapng([])[:28]
+    bare = header + pcapng(PACKETS)[len(pcapng([])) :]
+    file = PacketFile(io.BytesIO(pcapng(PACKETS[:1]) + bare), "some.pcapng", MAX_FILE_BYTES)
+    assert len(list(file)) == 1
+    assert file.left_out == "3 packets name interfaces that the file does not describe"
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("offset_s", [1_600_000_000, -3_600, 0])
+@pytest.mark.parametrize("resolution", [None, 9])
+def test_times_that_are_counted_from_another_year(order: str, offset_s: int, resolution: int | None) -> None:
+    shifted, _ = read(pcapng(PACKETS, order=order, offset_s=offset_s, resolution=resolution))
+    assert plain(shifted) == plain(read(pcapng(PACKETS, order=order, resolution=resolution))[0])
+
+
+@pytest.mark.parametrize("offset_s", [-(2**63), 2**63 - 1])
+def test_times_beyond_all_bounds_are_none(offset_s: int) -> None:
+    content = bytearray(pcapng(PACKETS[:1], offset_s=0))
+    at = content.index(struct.pack("<HHq", 14, 8, 0)) + 4
+    content[at : at + 8] = struct.pack("<q", offset_s)
+    assert [packet.time_ns for packet in read(bytes(content))[0]] == [None]
+
+
 @pytest.mark.parametrize("content", [b"", b"\xd4", b"not a capture", b"\x1f\x8b\x08\x00", bytes(100)])
 def test_what_is_no_capture_is_said_to_be_none(content: bytes) -> None:
     assert not is_capture(content)
@@ -158,7 +193,8 @@ def test_scapys_own_methods_that_are_extended_are_there() -> None:
     from scapy.utils import RawPcapNgReader, RawPcapReader
 
     assert callable(getattr(RawPcapReader, "_read_packet", None)), "capture_readers() extends it"
-    assert callable(getattr(RawPcapNgReader, "_read_block", None)), "capture_readers() extends it"
+    for name in ("_read_block", "_read_block_shb", "_read_block_idb", "_read_block_epb", "_check_interface_id"):
+        assert callable(getattr(RawPcapNgReader, name, None)), f"capture_readers() extends {name}"
     pcap_reader, pcapng_reader = capture_readers("some.pcap")
     for kind, content in ((pcap_reader, pcap(PACKETS)), (pcapng_reader, pcapng(PACKETS))):
         reader = kind(CaptureStream(io.BytesIO(content), "some.pcap", MAX_FILE_BYTES))
@@ -188,6 +224,12 @@ LINKS = [
     (files.ETHERNET, ethernet),
     (files.ETHERNET, lambda packet: ethernet(packet, tags=(5,))),
     (files.ETHERNET, lambda packet: ethernet(packet, tags=(5, 6))),
+    (files.ETHERNET, lambda packet: ethernet(packet, tags=(5, 6), tag_kind=0x88A8)),
+    (files.ETHERNET, lambda packet: ethernet(packet, tags=(5, 6, 7))),
+    (files.ETHERNET, files.pppoe),
+    (files.ETHERNET, lambda packet: files.pppoe(packet, tags=(7,))),
+    (files.ETHERNET, files.mpls),
+    (files.ETHERNET, lambda packet: files.mpls(packet, labels=3)),
     (files.RAW, bytes),
     (files.NULL, lambda packet: bytes(4) + packet),
     (files.SLL, files.sll),
@@ -297,6 +339,9 @@ HEADERS = [
     ("an unknown protocol of IPv6", files.RAW, files.ip(99, HERE6[0], THERE6[0], SECRET), 40),
     ("ARP", files.ETHERNET, arp(), 14),
     ("ARP in a VLAN", files.ETHERNET, arp(tags=(5,)), 18),
+    ("PPPoE without IP", files.ETHERNET, files.pppoe(SECRET, protocol=0xC023), 14 + 8),
+    ("MPLS without IP", files.ETHERNET, files.mpls(SECRET, labels=2), 14 + 8),
+    ("MPLS of too many labels", files.ETHERNET, files.mpls(SECRET, labels=9), 14 + 32),
     ("no IP at all", files.RAW, b"\x00" + SECRET, 0),
     ("an IP of no version", files.ETHERNET, ethernet(b"\x50" + SECRET), 14),
     ("a broken IPv4 header", files.ETHERNET, ethernet(b"\x41" + SECRET), 14),
@@ -321,6 +366,26 @@ def test_a_tcp_header_that_claims_more_than_its_packet_ends_with_it() -> None:
     data = bytearray(ethernet(tcp(HERE, THERE, seq=1)) + SECRET)  # behind the packet, as a trailer
     data[14 + 20 + 12] = 0xF0
     assert headers_bytes(CapturedPacket(0, files.ETHERNET, bytes(data), len(data))) == 14 + 20 + 20
+
+
+@pytest.mark.parametrize(("here", "there"), [(HERE, THERE), (HERE6, THERE6)], ids=["IPv4", "IPv6"])
+@pytest.mark.parametrize("size", [60_000, 180_000])
+def test_a_packet_that_the_card_is_to_cut_has_its_whole_length(
+    here: tuple[str, int], there: tuple[str, int], size: int
+) -> None:
+    """Longer than its header could say: that says 0; IPv6 may say it in an option instead."""
+    packet = bytearray(tcp(here, there, seq=1, data=100, stamps=(1, 2)))
+    option = b""
+    at = 2
+    if ":" in here[0]:
+        at, option = 4, bytes([6, 0, 0xC2, 4]) + struct.pack("!I", size + 32 + 8)
+        packet[6] = 0
+    packet[at : at + 2] = bytes(2)
+    header = 40 if option else 20
+    data = ethernet(bytes(packet[:header]) + option + bytes(packet[header : header + 32]))
+    found = decode_packet(CapturedPacket(0, files.ETHERNET, data, len(data) + size))
+    assert isinstance(found, TcpSegment)
+    assert (found.payload_bytes, found.tsval) == (size, 1)
 
 
 def test_ipv6_extension_headers_are_passed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from one_by_one import change_one_by_one
@@ -13,7 +13,9 @@ from one_by_one import change_one_by_one
 from netlab.errors import KernelError, LabError, SpecError
 from netlab.namespaces.impairer import Change, Refusals
 from netlab.namespaces.player import Played, Player
+from netlab.namespaces.staged_changes import CarriedOut, PreparedChanges
 from netlab.namespaces.timeline import Timeline, Track, schedule_track
+from netlab.namespaces.verifier import Verifier
 from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.schedule import Schedule, Step
@@ -170,6 +172,137 @@ def test_a_loop_counts_on_and_seeds_anew() -> None:
     assert [state.seed for _, state in qdisc.applied] == list(range(500, 510))
     assert [state.latency_ns for _, state in qdisc.applied] == [1000 + number % 3 for number in range(10)]
     assert [step.asked_s for step in player.log] == pytest.approx([number * 0.1 for number in range(10)])
+
+
+def _crowd(tracks: int, step_s: float, count: int) -> list[Track]:
+    """Return tracks whose steps follow one another all the time, a hundredth of a step apart."""
+    return [
+        Track(
+            name=f"t{number}",
+            starts_s=(0.0, *((step + 1) * step_s + number * step_s / 100 for step in range(count - 1))),
+            states=_states(count),
+            duration_s=(count + 1) * step_s,
+        )
+        for number in range(tracks)
+    ]
+
+
+def _play_crowd(oversleep_s: float, cost_s: float) -> tuple[Player, JumpingClock, list[int]]:
+    clock = JumpingClock(oversleep_s=[oversleep_s] * 10_000)
+    sends: list[int] = []
+
+    def change_together(changes: Sequence[Change]) -> Refusals:
+        sends.append(len(changes))
+        clock.time_s += cost_s
+        return change_one_by_one(changes)
+
+    played = [Played(track, NotedQdisc(clock)) for track in _crowd(100, 0.1, 10)]
+    player = Player(played, change_together, clock)
+    player.play()
+    return player, clock, sends
+
+
+def test_where_deadlines_come_faster_than_messages_several_wait_for_one() -> None:
+    # 100 tracks, 10 steps a second each: a deadline each millisecond; a message takes 0.4 ms, waking 9 ms at first.
+    player, _, sends = _play_crowd(oversleep_s=9e-3, cost_s=0.4e-3)
+    assert player.counts.applied == 1000 and player.counts.superseded == 0
+    assert len(sends) < 150, "instead of 900"
+    for step in player.log:
+        assert step.applied_s is not None and step.applied_s >= step.asked_s, "none is early"
+        assert step.applied_s - step.asked_s < 25e-3
+
+
+def test_where_nothing_is_late_each_step_is_in_force_when_it_is_due() -> None:
+    # As in virtual time: computing takes no time and no wait is too long.
+    player, _, sends = _play_crowd(oversleep_s=0.0, cost_s=0.0)
+    assert len(sends) == 901
+    assert all(step.applied_s == pytest.approx(step.asked_s, abs=1e-9) for step in player.log)
+
+
+def test_what_waits_for_one_message_is_never_a_track_twice() -> None:
+    timeline = Timeline([_track(100, 0.001, name="fast"), _track(10, 0.1, name="slow")])
+    first = timeline.take()
+    assert [cue.asked_s for cue in first.cues] == [0.0, 0.0] and first.moments == 1
+    taken = timeline.take(until_s=0.5)
+    assert [(cue.track.name, cue.count) for cue in taken.cues] == [("fast", 1)]
+    apart = Timeline(_crowd(5, 0.1, 10))
+    apart.take()
+    taken = apart.take(until_s=0.1025)
+    assert [cue.asked_s for cue in taken.cues] == pytest.approx([0.1, 0.101, 0.102])
+    assert (taken.moments, taken.last_s) == (3, pytest.approx(0.102))
+    later = apart.due(0.1035, taken)
+    assert len(later.cues) == 4 and later.moments == 4 and not later.superseded
+    assert Timeline([]).take().cues == ()
+
+
+class PreparingWire:
+    """Makes changes ready, and notes what was made ready and what was carried out."""
+
+    def __init__(self, clock: JumpingClock) -> None:
+        self.clock = clock
+        self.ready_s: list[float] = []
+        self.carried_s: list[float] = []
+
+    def prepare_together(self, changes: Sequence[Change]) -> PreparedChanges | None:
+        self.ready_s.append(self.clock.time_s - 1000.0)
+        wire = self
+
+        class Ready:
+            def carry_out(self, now_s: Callable[[], float]) -> CarriedOut:
+                refusals = change_one_by_one(changes)
+                wire.carried_s.append(now_s())
+                return CarriedOut(refusals, wire.carried_s[-1])
+
+        return Ready() if changes else None
+
+
+def test_messages_are_ready_before_the_deadline_and_sent_on_it() -> None:
+    clock = JumpingClock(oversleep_s=[0.0, 0.0, 0.15, 0.0])
+    qdisc, wire = NotedQdisc(clock), PreparingWire(clock)
+    player = Player([Played(_track(5), qdisc)], change_one_by_one, clock, wire=wire)
+    player.play()
+    assert wire.ready_s[:3] == pytest.approx([0.0, 0.0, 0.1])
+    # The third wakes after the fourth is due: what was ready is not sent, the newest is.
+    assert wire.carried_s == pytest.approx([0.0, 0.1, 0.4])
+    assert [(step.step, step.outcome) for step in player.log] == [
+        (0, "applied"),
+        (1, "applied"),
+        (3, "applied"),
+        (2, "superseded"),
+        (4, "applied"),
+    ]
+    assert [state for _, state in qdisc.applied] == [_states(5)[number] for number in (0, 1, 3, 4)]
+
+
+def test_a_refusal_of_what_was_ready_is_logged() -> None:
+    clock = JumpingClock()
+    qdisc = NotedQdisc(clock, refuse=frozenset({1}))
+    player = Player([Played(_track(3), qdisc)], change_one_by_one, clock, wire=PreparingWire(clock))
+    player.play()
+    assert [step.outcome for step in player.log] == ["applied", "failed", "applied"]
+
+
+def test_when_play_began_is_told() -> None:
+    clock = JumpingClock()
+    player = Player([Played(_track(3), NotedQdisc(clock))], change_one_by_one, clock)
+    assert player.start_s is None
+    clock.time_s = 1234.5
+    player.play()
+    assert player.start_s == 1234.5
+
+
+def test_where_there_is_never_time_one_is_read_back_all_the_same() -> None:
+    clock = JumpingClock()
+    qdisc, verifier = NotedQdisc(clock), Verifier()
+    verifier.note("t", qdisc)
+    reads, now_s = [], 10.0
+    while now_s < 13.0:
+        before = len(qdisc.verified_after)
+        now_s += max(verifier.turn(now_s, now_s + 0.001), 1e-4)
+        if len(qdisc.verified_after) > before:
+            reads.append(now_s)
+            verifier.note("t", qdisc)
+    assert 2 <= len(reads) <= 6, "about each half second, not never and not each time"
 
 
 def test_a_pass_is_a_product_not_a_sum() -> None:

@@ -20,7 +20,7 @@ from netlab.errors import KernelError, LabError
 from netlab.namespaces import held_state, netem_batch, netem_qdisc, staged_changes
 from netlab.namespaces.impairer import Change, Refusals
 from netlab.namespaces.kernel_objects import QdiscEntry
-from netlab.namespaces.netem_batch import change_netems
+from netlab.namespaces.netem_batch import PreparedNetems, change_netems, prepare_netems
 from netlab.namespaces.netem_codec import decode_netem, encode_netem
 from netlab.namespaces.netem_compare import compare_netem
 from netlab.namespaces.netem_qdisc import NetemQdisc
@@ -96,6 +96,23 @@ def send_one_by_one(requests: Sequence[FakeRequest]) -> Refusals:
     return [None] * len(requests)
 
 
+class FakeJoined:
+    """Messages as they stood when they were joined."""
+
+    def __init__(self, requests: Sequence[FakeRequest]) -> None:
+        self._parts = [(request._kernel, request._index, bytes(request.message)) for request in requests]
+
+    def send(self) -> Refusals:
+        refusals: Refusals = []
+        for kernel, index, message in self._parts:
+            try:
+                kernel.take(index, message)
+                refusals.append(None)
+            except KernelError as error:  # the kernel goes on after one that it refuses
+                refusals.append(error)
+        return refusals
+
+
 class Poisoned(NetemQdisc):
     """Cannot be staged."""
 
@@ -131,7 +148,7 @@ def check_verdict(qdisc: NetemQdisc, truth: Held) -> None:
 
 
 def is_at_rest(qdisc: NetemQdisc) -> bool:
-    return qdisc._held._revision % 2 == 0
+    return qdisc._held._revision % 2 == 0 and not qdisc._held._is_flying
 
 
 def check_recovered(qdisc: NetemQdisc, truth: Held) -> None:
@@ -150,7 +167,7 @@ def check_recovered(qdisc: NetemQdisc, truth: Held) -> None:
 FAULTS = (KernelError("change", 22), OSError(105, "no room"), KeyboardInterrupt(), LabError("dead"))
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["apply", "apply_fast", "together", "poisoned"]),
+        st.sampled_from(["apply", "apply_fast", "together", "poisoned", "prepared", "overtaken"]),
         netem_states(),
         netem_states(),
         st.sampled_from(FAULTS),
@@ -174,6 +191,9 @@ def test_memory_holds_whatever_fails(
         try:
             if way in ("apply", "apply_fast"):
                 getattr(qdiscs[0], way)(state)
+            elif way in ("prepared", "overtaken"):
+                changes = [Change(qdiscs[0], state), Change(qdiscs[1], other)]
+                prepared(changes, (lambda: qdiscs[1].apply(state)) if way == "overtaken" else None)
             else:
                 changes = [Change(qdiscs[0], state), Change(qdiscs[1], other)]
                 if way == "poisoned":
@@ -207,15 +227,34 @@ def together(changes: Sequence[Change]) -> Refusals:
         return change_netems(changes)
 
 
+def prepared(changes: Sequence[Change], meanwhile: Callable[[], None] | None = None) -> Refusals:
+    """Make changes as a Player does: ready ahead of time where they can be, then sent."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(netem_batch, "send_together", send_one_by_one)
+        patch.setattr(netem_batch, "JoinedRequests", FakeJoined)
+        for qdisc, state in changes:
+            assert isinstance(qdisc, NetemQdisc)
+            qdisc.prepare(state)
+        ready = prepare_netems(changes)
+        if meanwhile is not None:
+            meanwhile()
+        if ready is None:
+            return change_netems(changes)
+        return ready.carry_out(lambda: 0.0).refusals
+
+
 TABLES = BASE.replace(delay_table=TABLE, slot_table=TABLE, slot=SlotState(dist_delay_ns=5))
 WAYS: dict[str, Callable[[list[NetemQdisc]], Any]] = {
     "patched": lambda qdiscs: qdiscs[0].apply_fast(BASE.replace(loss=9)),
     "rebuilt": lambda qdiscs: qdiscs[0].apply_fast(TABLES),
     "slow": lambda qdiscs: qdiscs[0].apply(TABLES),
     "together": lambda qdiscs: together([Change(qdiscs[0], TABLES), Change(qdiscs[1], BASE.replace(loss=9))]),
+    "prepared": lambda qdiscs: prepared(
+        [Change(qdisc, (qdisc.asked or BASE).replace(loss=9, seed=5)) for qdisc in qdiscs]
+    ),
 }
 WATCHED = {module.__file__ for module in (held_state, netem_batch, netem_qdisc, staged_changes)} | {__file__}
-UNWATCHED = {"together", "made", "<lambda>"}
+UNWATCHED = {"together", "prepared", "made", "<lambda>"}
 
 
 class CtrlC:
@@ -261,7 +300,7 @@ def test_a_ctrl_c_at_every_line(way: str, before: QdiscState) -> None:
             check_memory(qdisc, truth)
             check_verdict(qdisc, truth)
             if not is_at_rest(qdisc):  # in the midst of settling: nothing is claimed until the next change
-                assert ctrl_c.where in ("settle", "apply", "apply_fast", "change_staged")
+                assert ctrl_c.where in ("settle", "apply", "apply_fast", "change_staged", "land", "_land", "carry_out")
                 assert not qdisc.verify()
                 unsettled += 1
             check_recovered(qdisc, truth)
@@ -278,6 +317,109 @@ def test_a_difference_of_what_went_unanswered_is_told() -> None:
     assert qdisc.asked == BASE
     with pytest.raises(KernelError, match="loss"):
         qdisc.verify()
+
+
+def _ready(kernel: FakeKernel, loss: int = 9) -> tuple[list[NetemQdisc], list[Change], PreparedNetems]:
+    qdiscs = [made(kernel, index, BASE) for index in (1, 2, 3)]
+    changes = [Change(qdisc, BASE.replace(loss=loss + number, seed=5)) for number, qdisc in enumerate(qdiscs)]
+    for change, qdisc in zip(changes, qdiscs, strict=True):
+        qdisc.prepare(change.state)
+    ready = prepare_netems(changes)
+    assert ready is not None, "also where nothing was changed before"
+    return qdiscs, changes, ready
+
+
+@pytest.fixture
+def joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(netem_batch, "send_together", send_one_by_one)
+    monkeypatch.setattr(netem_batch, "JoinedRequests", FakeJoined)
+
+
+@pytest.mark.usefixtures("joined")
+def test_what_is_ready_is_verified_as_before_until_it_is_sent() -> None:
+    kernel = FakeKernel()
+    qdiscs, changes, ready = _ready(kernel)
+    assert all(qdisc.verify() and qdisc.asked == BASE for qdisc in qdiscs), "ready is not under way"
+    seen: list[bool] = []
+    kernel.fault = lambda: seen.append(any(qdisc.verify() for qdisc in qdiscs))
+    done = ready.carry_out(lambda: 7.0)
+    assert (done.refusals, done.answered_s) == ([None] * 3, 7.0)
+    assert seen == [False] * 6, "nothing is called proven while it is on its way"
+    assert [qdisc.asked for qdisc in qdiscs] == [change.state for change in changes]
+    assert all(qdisc.verify() for qdisc in qdiscs)
+
+
+@pytest.mark.usefixtures("joined")
+def test_a_refusal_in_the_midst_of_what_was_ready_leaves_the_others() -> None:
+    kernel = FakeKernel()
+    qdiscs, changes, ready = _ready(kernel)
+    passes = iter(range(10))
+
+    def refuse() -> None:
+        if next(passes) == 2:  # before the second takes it
+            raise KernelError("change", 22)
+
+    kernel.fault = refuse
+    refusals = ready.carry_out(lambda: 0.0).refusals
+    assert [refusal is None for refusal in refusals] == [True, False, True]
+    assert [qdisc.asked for qdisc in qdiscs] == [changes[0].state, BASE, changes[2].state]
+    assert all(qdisc.verify() and is_at_rest(qdisc) for qdisc in qdiscs)
+    qdiscs[1].apply_fast(changes[1].state)
+    assert qdiscs[1].verify() and kernel.qdiscs[2].state == changes[1].state
+
+
+@pytest.mark.parametrize("passes", range(6))
+@pytest.mark.usefixtures("joined")
+def test_what_breaks_off_in_the_midst_claims_nothing(passes: int) -> None:
+    kernel = FakeKernel()
+    qdiscs, _, ready = _ready(kernel)
+    kernel.fault = fault_after(passes, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        ready.carry_out(lambda: 0.0)
+    kernel.fault = lambda: None
+    for qdisc in qdiscs:
+        assert is_at_rest(qdisc) and qdisc.asked == BASE
+        check_verdict(qdisc, kernel.qdiscs[qdisc.ifindex])
+        check_recovered(qdisc, kernel.qdiscs[qdisc.ifindex])
+
+
+@pytest.mark.parametrize("meanwhile", ["apply", "apply_fast", "prepare", "delete"])
+@pytest.mark.usefixtures("joined")
+def test_what_has_been_overtaken_is_not_sent_as_it_was(meanwhile: str) -> None:
+    kernel = FakeKernel()
+    qdiscs, changes, ready = _ready(kernel)
+    if meanwhile == "delete":
+        qdiscs[1].delete()
+        qdiscs[1].add(TABLES)
+    else:
+        getattr(qdiscs[1], meanwhile)(TABLES)
+    assert ready.carry_out(lambda: 0.0).refusals == [None] * 3
+    for qdisc, change in zip(qdiscs, changes, strict=True):
+        truth = kernel.qdiscs[qdisc.ifindex]
+        assert truth.state == change.state and qdisc.verify()
+        assert truth.delay_table in (None, linear_table()), "no table of what came in between"
+
+
+@pytest.mark.usefixtures("joined")
+def test_what_is_ready_is_sent_once() -> None:
+    kernel = FakeKernel()
+    qdiscs, _, ready = _ready(kernel)
+    ready.carry_out(lambda: 0.0)
+    qdiscs[0].apply(TABLES)
+    ready.carry_out(lambda: 0.0)
+    assert kernel.qdiscs[1].delay_table == linear_table() and qdiscs[0].verify()
+
+
+def test_nothing_is_ready_twice_nor_unprepared() -> None:
+    kernel = FakeKernel()
+    qdisc = made(kernel, 1, BASE)
+    assert prepare_netems([Change(qdisc, BASE)]) is None
+    qdisc.prepare(TABLES)
+    assert prepare_netems([Change(qdisc, TABLES)]) is None, "tables are not sent ahead"
+    with pytest.raises(LabError, match="one direction twice"):
+        prepare_netems([Change(qdisc, BASE), Change(qdisc, BASE)])
+    with pytest.raises(LabError, match="is no netem qdisc"):
+        prepare_netems([Change(object(), BASE)])  # type: ignore[arg-type]
 
 
 def test_nothing_comes_twice() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from netlab.cli.command import echo_json
 from netlab.cli.main import main
 from netlab.traces import trace_file
 from netlab.traces.importers.catalogue import IMPORTERS
@@ -37,7 +39,7 @@ def test_a_trace_file_is_written_and_described(tmp_path):
     assert (status, stderr) == (0, "")
     assert stdout == (
         f"{tmp_path}/wifi.csv: round-trip, 10 rows, 2.01 s, delay mean 95.95 ms, median 46.9 ms, "
-        "37.50% lost, clocks one-clock\n"
+        "50.00% lost, clocks one-clock\n"
     )
     trace = read_trace(tmp_path / "wifi.csv")
     assert trace.n == 10 and trace.source.startswith("ping-iputils.txt, ping")
@@ -94,6 +96,8 @@ def test_options_reach_the_importer(tmp_path):
         ((PING, "-o", "no/such/folder/out.csv"), "--output"),
         ((PING, "-o", "/dev/null"), "is not a plain file"),
         (("/dev/null",), "is not a plain file"),
+        ((PING, "-o", "-"), "is not written to standard output"),
+        (("-",), "standard input is not read"),
     ],
 )
 def test_bad_input_is_one_message_and_status_2(tmp_path, monkeypatch, words, said):
@@ -147,6 +151,23 @@ def test_what_was_there_stays_where_the_file_is_refused(tmp_path):
     assert (tmp_path / "out.csv").read_text() == "mine"
 
 
+def test_names_that_are_no_utf_8_are_read_written_and_shown(tmp_path):
+    odd = Path(os.fsdecode(os.fsencode(tmp_path / "n") + b"\xe9"))
+    odd.write_bytes(PING.read_bytes())
+    status, stdout, _ = run("import", odd, "-o", f"{odd}.csv", "--json")
+    (one,) = json.loads(stdout)
+    assert status == 0 and one["file"].endswith("n\\xe9.csv") and one["trace"]["source"].startswith("n?, ping")
+    assert Path(f"{odd}.csv").exists()
+    assert run("import", odd, "-o", f"{odd}.csv")[0] == 0
+    assert json.loads(run("show", f"{odd}.csv", "--json")[1])["n"] == 10
+
+
+def test_a_document_in_which_any_path_is_no_utf_8_is_printed(capsys):
+    echo_json({"a\udce9": ["b\udce9", 1, None, {"c": Path("d\udce9").name}], "plain": "\xe9"})
+    document = json.loads(capsys.readouterr().out)
+    assert document == {"a\\xe9": ["b\\xe9", 1, None, {"c": "d\\xe9"}], "plain": "\xe9"}
+
+
 def test_a_file_cannot_drive_the_terminal(tmp_path):
     status, _, stderr = run("import", table(tmp_path, "t_s,rtt_ms\n0,\x1b[2J\n"))
     assert status == 2 and "\x1b" not in stderr
@@ -165,15 +186,15 @@ def test_show(tmp_path):
     lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in stdout.splitlines()}
     assert lines["path"] == "round-trip, clocks one-clock"
     assert lines["rows"] == "10, 2.01 s, 0.201 s from row to row"
-    assert lines["loss"] == "3 of 8, 37.50%; more than one copy of 1"
-    assert lines["runs"] == "mean 1.50, longest 2 (1: 1, 2: 1)"
+    assert lines["loss"] == "5 of 10, 50.00%; more than one copy of 1"
+    assert lines["runs"] == "mean 1.67, longest 2 (1: 1, 2: 2)"
     assert lines["quantiles"].startswith("1% 8.726 ms, 5% ")
 
 
 def test_show_as_json(tmp_path):
     run("import", PING, "-o", tmp_path / "wifi.csv")
     document = json.loads(run("show", tmp_path / "wifi.csv", "--json")[1])
-    assert document["loss"] == {"n": 8, "lost": 3, "ratio": 0.375, "runs": {"1": 1, "2": 1}, "duplicated": 1}
+    assert document["loss"] == {"n": 10, "lost": 5, "ratio": 0.5, "runs": {"1": 1, "2": 2}, "duplicated": 1}
     assert document["delay"]["quantiles_s"]["0.5"] == pytest.approx(0.0469)
     assert document["rate"] is None
 

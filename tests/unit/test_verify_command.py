@@ -9,13 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
+from measured_network import RATE_HZ, fitted_profile
 
 from netlab.cli.main import main
 from netlab.probe.probe_plan import ProbePlan
 from netlab.traces.conformance.asked import Asked
 from netlab.traces.presets import parse_preset
 from netlab.traces.profile import LinkProfile
-from netlab.traces.trace_file import read_trace
+from netlab.traces.toml_profile import write_profile
+from netlab.traces.trace_file import read_trace, write_trace
 from netlab.verification import everywhere
 from netlab.verification.everywhere import Corner, Everywhere, comparison_lines
 from netlab.verification.report import VerificationReport
@@ -86,6 +88,8 @@ REFUSED: list[tuple[Sequence[str], str]] = [
     (("wifi-normal", "--all-engines", "--virtual-time"), "--all-engines runs on all of them"),
     (("wifi-normal", "--all-engines", "--traces", "t"), "traces of its own"),
     (("wifi-normal", "--on", "model", "--output", "/nosuch/result.json"), "--output"),
+    (("wifi-normal", "--on", "model", "--traces", "/proc/nosuch"), "--traces"),
+    (("wifi-normal", "--on", "model", "--data", "/nosuch/wifi.csv"), "/nosuch/wifi.csv"),
 ]
 
 
@@ -152,3 +156,44 @@ def test_how_long_a_silence_is_waited_for_follows_from_the_delay() -> None:
     assert quiet_s(Asked.of(slow), PLAN) > 2 * 242 * 8 / 1000
     assert quiet_s(Asked.of(LinkProfile()), PLAN) < 2.0
     assert quiet_s(Asked.of(LinkProfile(delay_s=300.0)), PLAN) == 60.0
+
+
+def test_where_traces_go_is_checked_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder in the place of one of the files; and nothing has been sent."""
+
+    def measured(*_: object, **__: object) -> None:
+        pytest.fail("it was measured")
+
+    monkeypatch.setattr("netlab.verification.verify.verify_on_model", measured)
+    (tmp_path / "traces" / "back.csv").mkdir(parents=True)
+    done = netlab("verify", "wifi-normal", "--on", "model", "--traces", str(tmp_path / "traces"))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "back.csv is not a plain file" in done.stderr
+
+
+def test_a_schedule_is_measured_whole_where_waiting_costs_nothing() -> None:
+    """300 s at 20 packets a second; a part of it only where a person says so, and then it is told."""
+    done = netlab("verify", "cellular-lte", "--on", "model", "--rate", "20", "--json")
+    report = msgspec.json.decode(done.stdout, type=VerificationReport)
+    assert (done.exit_code, report.plan.count, report.pass_s) == (0, 6000, 300.0)
+    done = netlab("verify", "cellular-lte", "--on", "model", "--rate", "20", "--count", "400")
+    assert done.exit_code == 0
+    assert "measured: 20 s of a pass of 300 s" in done.stdout
+    assert "20 s of a pass of 300 s: nothing is said of the rest" in done.stderr
+
+
+def test_a_fitted_profile_is_compared_with_its_data_at_its_own_rate(tmp_path: Path) -> None:
+    pair, trace = fitted_profile()
+    write_profile(pair, tmp_path / "fitted.toml")
+    write_trace(trace, tmp_path / "data.csv")
+    words = ("verify", str(tmp_path / "fitted.toml"), "--on", "model", "--data", str(tmp_path / "data.csv"))
+    done = netlab(*words, "--json")
+    report = msgspec.json.decode(done.stdout, type=VerificationReport)
+    assert (done.exit_code, report.plan.rate_hz, report.warnings) == (0, RATE_HZ, pair.warnings())
+    (like,) = report.likeness
+    assert like.holds and like.path == "round-trip" and like.measured == trace.delays_s.size
+    done = netlab(*words, "--rate", "25", "--count", "400")
+    assert "25 packets a second, and the profile was fitted for 100" in done.stderr
+    assert "a made-up network, round-trip: " in done.stdout and "the fit predicted" in done.stdout

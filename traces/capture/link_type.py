@@ -6,7 +6,7 @@ import enum
 
 from netlab.errors import FeatureMissing
 
-__all__ = ["LinkType", "link_type_of_interface"]
+__all__ = ["LinkType", "link_type_of_interface", "link_type_text"]
 
 
 class LinkType(enum.IntEnum):
@@ -29,6 +29,24 @@ class LinkType(enum.IntEnum):
     LINUX_SLL2 = 276
 
 
+_NOT_READ = {
+    9: "PPP",
+    50: "PPP in HDLC",
+    51: "PPPoE without Ethernet",
+    104: "Cisco HDLC",
+    119: "Wi-Fi with Prism headers",
+    163: "Wi-Fi with AVS headers",
+    187: "Bluetooth",
+    189: "USB",
+    192: "Wi-Fi with PPI headers",
+    195: "IEEE 802.15.4",
+    201: "Bluetooth",
+    220: "USB",
+    249: "USB",
+    251: "Bluetooth Low Energy",
+    253: "netlink",
+}
+
 # ARPHRD numbers of Linux's if_arp.h.
 _BY_INTERFACE_KIND = {
     1: LinkType.ETHERNET,
@@ -40,6 +58,11 @@ _BY_INTERFACE_KIND = {
     776: LinkType.RAW,
     778: LinkType.RAW,
 }
+
+
+def link_type_text(number: int) -> str:
+    """Return a link type that is not read for a person: its number, and its name where it is a common one."""
+    return f"{number} ({_NOT_READ[number]})" if number in _NOT_READ else str(number)
 
 
 def link_type_of_interface(interface: str, kind: int) -> LinkType:

@@ -10,8 +10,12 @@ radiotap frame (measured, scapy 2.8), where what a trace needs of a packet lies 
 imported at about 120,000 packets a second on a workstation, of the 300,000 that its raw readers give. It is
 imported when a capture is opened: it is optional (GPL-2.0, extra ``capture``), and takes a third of a second.
 
-Both readers are subclassed at a method of their own, so that a file's last packet can be told from a part of one:
+Both readers are subclassed at methods of their own, so that a file's last packet can be told from a part of one.
+Three things of pcapng are read here, as scapy does not: that each section has interfaces of its own, that an
+interface's times may begin at another year than 1970, and how many packets name no interface that is described.
 scapy is bounded below its next major version, and a test says when the methods are gone.
+
+Source: draft-ietf-opsawg-pcapng, sections 4.1 (sections) and 4.2 (interfaces, ``if_tsoffset``).
 
 Knows no protocol.
 """
@@ -21,6 +25,7 @@ from __future__ import annotations
 import errno
 import functools
 import logging
+import struct
 from typing import Any, cast
 
 from netlab.errors import FeatureMissing, KernelError, PrivilegeError, SpecError, TraceError
@@ -33,6 +38,8 @@ MAX_SECTIONS = 4096
 """Interfaces, and processes, that one pcapng file may describe."""
 
 _NO_PROTOCOL = 0
+_TIME_OFFSET = 14
+_OFFSET_S = "netlab_offset_s"
 
 
 def capture_readers(path: str) -> tuple[Any, Any]:
@@ -66,6 +73,29 @@ def _scapy_readers() -> tuple[Any, Any]:
 
     class PcapNg(RawPcapNgReader):
         boundary = 0
+        left_out = 0
+
+        def _read_block_shb(self) -> Any:
+            self.interfaces.clear()
+            self.process_information.clear()
+            return super()._read_block_shb()
+
+        def _read_block_idb(self, block: bytes, size: int) -> Any:
+            super()._read_block_idb(block, size)
+            offset_s = self._read_options(block[8:]).get(_TIME_OFFSET)
+            if isinstance(offset_s, bytes) and len(offset_s) == 8:
+                self.interfaces[-1][2][_OFFSET_S] = struct.unpack(f"{self.endian}q", offset_s)[0]
+
+        def _read_block_epb(self, block: bytes, size: int) -> Any:
+            found = super()._read_block_epb(block, size)
+            if found is None:
+                return None
+            offset_s = self.interfaces[struct.unpack_from(f"{self.endian}I", block)[0]][2].get(_OFFSET_S, 0)
+            return (found[0], _shifted(found[1], offset_s)) if offset_s else found
+
+        def _check_interface_id(self, number: int) -> Any:
+            self.left_out += number >= len(self.interfaces)
+            return super()._check_interface_id(number)
 
         def _read_block(self, *args: Any, **options: Any) -> Any:
             self.boundary = cast(CaptureStream, self.f).position
@@ -74,6 +104,12 @@ def _scapy_readers() -> tuple[Any, Any]:
             return super()._read_block(*args, **options)
 
     return Pcap, PcapNg
+
+
+def _shifted(about: Any, offset_s: int) -> Any:
+    """Return what pcapng says of a packet with its time, in ticks, so many seconds later."""
+    ticks = ((about.tshigh << 32) | about.tslow) + offset_s * about.tsresol
+    return about._replace(tshigh=ticks >> 32, tslow=ticks & 0xFFFFFFFF)
 
 
 def listening_socket(interface: str) -> Any:

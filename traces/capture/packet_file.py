@@ -37,6 +37,7 @@ class PacketFile:
 
     Attributes:
         damage: Once all are read: why the file ended before its end; empty where it is whole.
+        left_out: Likewise: which packets are left out, and why; empty where none is.
 
     Raises:
         TraceError: It is no capture, or scapy is not installed.
@@ -44,6 +45,7 @@ class PacketFile:
 
     def __init__(self, file: Readable, path: str, max_bytes: int) -> None:
         self.damage = ""
+        self.left_out = ""
         self._path = path
         self._stream = CaptureStream(file, path, max_bytes)
         magic = self._stream.peek_magic()
@@ -61,6 +63,12 @@ class PacketFile:
             raise TraceError("is a capture whose header is broken", path, hint="capture again")
 
     def __iter__(self) -> Iterator[CapturedPacket]:
+        yield from self._packets()
+        if n := getattr(self._reader, "left_out", 0):
+            packets = "packet names an interface" if n == 1 else "packets name interfaces"
+            self.left_out = f"{n:,} {packets} that the file does not describe"
+
+    def _packets(self) -> Iterator[CapturedPacket]:
         n = 0
         while (found := self._next(n)) is not None:
             n += 1
@@ -102,7 +110,7 @@ class PacketFile:
         if about.tshigh is None:
             return None
         time_ns = ((int(about.tshigh) << 32) | int(about.tslow)) * 1_000_000_000 // int(about.tsresol)
-        return time_ns if time_ns < _MOST_NS else None
+        return time_ns if 0 <= time_ns < _MOST_NS else None
 
     def _link_type(self, about: Any) -> int:
         # The upper half of a pcap's number says whether frames keep their check sums.

@@ -2,7 +2,7 @@
 
 ::
 
-    CapturedPacket --link layer--> IP --+--> TcpSegment     (each with the time it was captured)
+    CapturedPacket --link_layer--> IP --+--> TcpSegment     (each with the time it was captured)
                                         +--> Echo
                    --radiotap--> 802.11 ---> WirelessFrame  (radiotap.py)
 
@@ -19,6 +19,7 @@ import struct
 from typing import NamedTuple
 
 from netlab.traces.capture.captured_packet import CapturedPacket
+from netlab.traces.capture.link_layer import link_layer
 from netlab.traces.capture.link_type import LinkType
 from netlab.traces.capture.radiotap import WirelessFrame, decode_80211, decode_radiotap, wireless_header_bytes
 
@@ -37,8 +38,6 @@ __all__ = [
 FIN, SYN, ACK = 0x01, 0x02, 0x10
 RST = 0x04
 
-_TAGS = (0x8100, 0x88A8, 0x9100)
-_IPV4, _IPV6 = 0x0800, 0x86DD
 _TCP, _UDP, _ICMP, _ICMPV6 = 6, 17, 1, 58
 _IPV6_OPTIONS = (0, 43, 60)
 _IPV6_FRAGMENT = 44
@@ -55,16 +54,6 @@ _ECHO: dict[tuple[int | None, int], bool] = {
 }
 _USUAL_OPTIONS = b"\x01\x01\x08\x0a"
 _TIMESTAMPS = 8
-
-_LINK_BYTES: dict[int, int] = {
-    LinkType.NULL: 4,
-    LinkType.LOOP: 4,
-    LinkType.RAW_BSD: 0,
-    LinkType.RAW_OPENBSD: 0,
-    LinkType.RAW: 0,
-    LinkType.IPV4: 0,
-    LinkType.IPV6: 0,
-}
 
 _TCP_FIXED = struct.Struct("!IIBB")
 _TWO_WORDS = struct.Struct("!II")
@@ -159,7 +148,7 @@ def headers_bytes(packet: CapturedPacket) -> int:
     try:
         if packet.link_type in (LinkType.RADIOTAP, LinkType.IEEE_802_11):
             return wireless_header_bytes(packet.data, radiotap=packet.link_type == LinkType.RADIOTAP)
-        kept, _ = _link_layer(packet.link_type, packet.data)
+        kept, _ = link_layer(packet.link_type, packet.data)
         found = _network_layer(packet)
         if found is None:
             return kept
@@ -195,30 +184,13 @@ def _internet(time_ns: int, packet: CapturedPacket) -> TcpSegment | Echo | None:
 
 def _network_layer(packet: CapturedPacket) -> _Packet | None:
     data = packet.data
-    offset, is_ip = _link_layer(packet.link_type, data)
+    offset, is_ip = link_layer(packet.link_type, data)
     if not is_ip:
         return None
     version = data[offset] >> 4
     if version == 4:
         return _ipv4(data, offset, packet.wire_bytes)
     return _ipv6(data, offset, packet.wire_bytes) if version == 6 else None
-
-
-def _link_layer(link_type: int, data: bytes) -> tuple[int, bool]:
-    """Return how long the link layer's header is, and whether IP follows it."""
-    if link_type == LinkType.ETHERNET:
-        kind, offset = _HALF.unpack_from(data, 12)[0], 14
-    elif link_type == LinkType.LINUX_SLL:
-        kind, offset = _HALF.unpack_from(data, 14)[0], 16
-    elif link_type == LinkType.LINUX_SLL2:
-        kind, offset = _HALF.unpack_from(data, 0)[0], 20
-    else:
-        return _LINK_BYTES.get(link_type, 0), link_type in _LINK_BYTES
-    for _ in range(2):
-        if kind not in _TAGS:
-            break
-        kind, offset = _HALF.unpack_from(data, offset + 2)[0], offset + 4
-    return offset, kind in (_IPV4, _IPV6)
 
 
 def _ipv4(data: bytes, offset: int, wire_bytes: int) -> _Packet | None:

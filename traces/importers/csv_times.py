@@ -19,10 +19,10 @@ from netlab.traces.trace_source import TraceSource
 
 __all__ = ["refuse_back", "stamp_column"]
 
-_WORDS = frozenset(
-    ("t", "ts", "time", "timestamp", "time stamp", "timestamps", "elapsed", "date", "datetime", "date time", "epoch")
-    + ("unixtime", "unix time", "time utc", "timestamp utc")
-)
+_WORDS = {
+    "t", "ts", "time", "timestamp", "timestamps", "time_stamp", "date", "datetime", "date_time", "elapsed",
+    "epoch", "unixtime", "unix_time", "time_utc", "timestamp_utc",
+}  # fmt: skip
 
 
 def stamp_column(
@@ -41,9 +41,8 @@ def stamp_column(
         TraceError: A column of times has neither a unit nor stamps, or two have stamps.
     """
     taken = {column.place for column in columns}
-    places = [
-        place for place, name in enumerate(names) if name.lower().replace("_", " ") in _WORDS and place not in taken
-    ]
+    words = [name.lower().replace(" ", "_") for name in names]
+    places = [place for place, word in enumerate(words) if word in _WORDS and place not in taken]
     if not places or any(column.quantity == "t" for column in columns):
         return None
     stamps = [place for place in places if place < len(fields) and is_stamp(fields[place])]

@@ -13,21 +13,19 @@ the text says so.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from netlab.errors import TraceError
-from netlab.traces.capture.capture_stream import Readable
 from netlab.traces.capture.gzip_stream import GzipStream
+from netlab.traces.capture.link_type import LinkType, link_type_text
 from netlab.traces.capture.packet_file import PacketFile, is_capture
 from netlab.traces.capture.packet_headers import Echo, TcpSegment, decode_packet
 from netlab.traces.capture.radiotap import WirelessFrame
-from netlab.traces.importers.icmp_round_trips import IcmpPair, IcmpRoundTrips
+from netlab.traces.importers.icmp_round_trips import SET_BACK_NS, IcmpPair, IcmpRoundTrips
 from netlab.traces.importers.importer import Importer, ImportOptions
 from netlab.traces.importers.radiotap_frames import FrameSummary, RadiotapFrames, WirelessLink
 from netlab.traces.importers.tcp_round_trips import TcpPath, TcpRoundTrips
@@ -41,17 +39,20 @@ KINDS = ("tcp", "icmp", "wifi")
 """What can be asked for of a capture that holds several."""
 
 _PROGRESS_EVERY = 100_000
-_REST_BYTES = 1 << 20
+_MAX_TOLD = 3
+_LINK_TYPES = frozenset(map(int, LinkType))
 
 
 class _Seen:
-    """All that a capture's packets were, and why it ended before its end; empty where it is whole."""
+    """All that a capture's packets were, when it ended by the clock at its end, and what is wrong with it."""
 
     def __init__(self) -> None:
         self.tcp, self.icmp, self.wifi = TcpRoundTrips(), IcmpRoundTrips(), RadiotapFrames()
         self.packets = 0
         self.last_ns = 0
-        self.damage = ""
+        self.problems: list[str] = []
+        self._not_read: Counter[int] = Counter()
+        self._set_back = self._most_back_ns = self._without_time = 0
 
     def read(self, file: PacketFile, progress: Callable[[str], None]) -> None:
         """Take in all packets."""
@@ -61,14 +62,46 @@ class _Seen:
                 progress(f"{self.packets:,} packets")
             found = decode_packet(packet)
             if packet.time_ns is not None:
-                self.last_ns = max(self.last_ns, packet.time_ns)
+                self._pass_time(packet.time_ns)
+            else:
+                self._without_time += 1
+            if packet.link_type not in _LINK_TYPES:
+                self._not_read[packet.link_type] += 1
             if isinstance(found, TcpSegment):
                 self.tcp.add(found)
             elif isinstance(found, Echo):
                 self.icmp.add(found)
             elif isinstance(found, WirelessFrame):
                 self.wifi.add(found)
-        self.damage = file.damage
+        not_read = [link_type_text(kind) for kind, _ in self._not_read.most_common(_MAX_TOLD)]
+        if not_read:
+            n = sum(self._not_read.values())
+            self.problems.append(f"{n:,} packets of link type {', '.join(not_read)} are not read")
+        if self._without_time:
+            self.problems.append(f"{self._without_time:,} packets have no time that can be read")
+        self.problems += [problem for problem in (self._times(), file.left_out, file.damage) if problem]
+
+    def _pass_time(self, time_ns: int) -> None:
+        """Take note of when a packet came; packets a little out of order are usual."""
+        back_ns = self.last_ns - time_ns
+        if back_ns <= SET_BACK_NS:
+            self.last_ns = max(self.last_ns, time_ns)
+            return
+        self._set_back += 1
+        self._most_back_ns = max(self._most_back_ns, back_ns)
+        self.last_ns = time_ns
+
+    def _times(self) -> str:
+        if not self._set_back:
+            return ""
+        often = "once" if self._set_back == 1 else f"{self._set_back:,} times"
+        cause = "a clock that was set, or captures joined out of their order"
+        return f"its times go back {often}, by {self._most_back_ns / 1e9:,.3g} s at most: {cause}"
+
+    @property
+    def end(self) -> str:
+        """Return the end of a source text: what is wrong with the capture."""
+        return "".join(f"; {problem}" for problem in self.problems)
 
 
 class _Best(NamedTuple):
@@ -102,62 +135,20 @@ def _read(source: TraceSource, options: ImportOptions) -> list[Trace]:
     if options.kind and options.kind not in KINDS:
         raise source.refuse(f"kind = {options.kind[:40]!r}: a capture holds {', '.join(KINDS)}")
     seen = _Seen()
-    with _opened(source) as opened:
-        seen.read(PacketFile(opened, source.path, source.max_bytes), options.progress)
-        if isinstance(opened, GzipStream) and opened.broken and not seen.damage:
-            seen.damage = "its gzip is cut short or damaged"
+    opened = GzipStream(source.packed()) if source.compressed else source.open()
+    file = PacketFile(opened, source.path, source.max_bytes)
+    seen.read(file, options.progress)
+    if isinstance(opened, GzipStream) and opened.broken and not file.damage:
+        seen.problems.append("its gzip is cut short or damaged")
     best = _Best(seen.tcp.best(), seen.icmp.best(), seen.wifi.best())
     kind = best.kind(options.kind)
-    end = f"; {seen.damage}" if seen.damage else ""
     if kind == "tcp" and best.tcp is not None:
-        return [_of_tcp(source, seen.tcp, best.tcp, end)]
+        return [_of_tcp(source, seen.tcp, best.tcp, seen.end)]
     if kind == "icmp" and best.icmp is not None:
-        return [_of_icmp(source, seen, best.icmp, end)]
+        return [_of_icmp(source, seen, best.icmp)]
     if kind == "wifi" and best.wifi is not None:
-        return _of_wifi(source, seen.wifi, best.wifi, end)
+        return _of_wifi(source, seen.wifi, best.wifi, seen.end)
     raise _nothing(source, seen, options.kind)
-
-
-class _Hashed:
-    """A file that is hashed as it is read."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.hash = hashlib.sha256()
-        self._file = file
-
-    def read(self, size: int) -> bytes:
-        """Return so many bytes, or what is left of them."""
-        found = self._file.read(size)
-        self.hash.update(found)
-        return found
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
-@contextlib.contextmanager
-def _opened(source: TraceSource) -> Iterator[Readable]:
-    """Open a capture, out of gzip a piece at a time: one that was cut off there as well is read up to there.
-
-    Raises:
-        TraceError: It is not there any more, or is another file than the source has read.
-    """
-    if not source.compressed:
-        yield source.open()
-        return
-    with contextlib.ExitStack() as stack:
-        try:
-            packed = _Hashed(stack.enter_context(Path(source.path).open("rb")))
-        except OSError as error:
-            hint = "check the path and its rights"
-            raise source.refuse(f"cannot be read: {error.strerror}", hint=hint) from None
-        yield GzipStream(packed)
-        for _ in range(0, source.max_bytes, _REST_BYTES):
-            if not packed.read(_REST_BYTES):
-                break
-        if packed.hash.hexdigest() != source.sha256:
-            raise source.refuse("has changed while it was read", hint="import it once it is whole")
 
 
 def _of_tcp(source: TraceSource, tcp: TcpRoundTrips, path: TcpPath, end: str) -> Trace:
@@ -178,11 +169,11 @@ def _of_tcp(source: TraceSource, tcp: TcpRoundTrips, path: TcpPath, end: str) ->
     )
 
 
-def _of_icmp(source: TraceSource, seen: _Seen, pair: IcmpPair, end: str) -> Trace:
+def _of_icmp(source: TraceSource, seen: _Seen, pair: IcmpPair) -> Trace:
     sent_ns, delay_s, lost, copies = pair.columns(seen.last_ns)
     order = np.argsort(sent_ns, kind="stable")
     text = f"pcap {source.name}: echo requests of {pair.label}{_others('pair', seen.icmp.pairs - 1)}"
-    text += (f"; {seen.icmp.left_out:,} requests of yet others" if seen.icmp.left_out else "") + end
+    text += (f"; {seen.icmp.left_out:,} requests of yet others" if seen.icmp.left_out else "") + seen.end
     return Trace.of(
         (sent_ns[order] - sent_ns.min()) / 1e9,
         path=TracedPath.ROUND_TRIP,
@@ -237,9 +228,8 @@ def _nothing(source: TraceSource, seen: _Seen, wanted: str) -> TraceError:
     """Return the error that says what a capture lacks, and how to capture it."""
     if not seen.packets:
         problem, hint = "holds no whole packet", "capture again, for longer"
-        problem += f"; {seen.damage}" if seen.damage else ""
     elif wanted == "icmp":
-        problem, hint = "holds no ICMP echo request", "ping while you capture"
+        problem, hint = "holds no ICMP echo request to one host", "ping one while you capture"
     elif wanted == "wifi":
         problem = "holds no 802.11 frame that names its sender"
         hint = "capture on an interface in monitor mode: docs/capture.md says how"
@@ -252,7 +242,7 @@ def _nothing(source: TraceSource, seen: _Seen, wanted: str) -> TraceError:
             f"holds nothing to make a trace of: in its {seen.packets:,} packets is no TCP, no ICMP echo request"
         )
         problem, hint = f"{problem} and no 802.11 frame that has a time", "capture TCP or a ping: netlab capture"
-    return source.refuse(problem, hint=hint)
+    return source.refuse(problem + seen.end, hint=hint)
 
 
 def _no_round_trip(tcp: TcpRoundTrips) -> tuple[str, str]:

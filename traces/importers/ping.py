@@ -11,10 +11,10 @@ Rows are in the order of sending. With ``-D`` a packet was sent when its answer 
 without, they are spread evenly. iputils prints three digits: from 100 ms on whole milliseconds.
 
 Ping that is broken off does not wait: what was sent within the longest round trip of the log's end and was not
-answered may have been on its way. Of that it is not known whether it was lost. ``ping -c`` waits, for as long as two
-round trips, so that what it did not answer is lost. A log that went to a file has no ``^C`` in it, and its summary
-looks the same either way. Then packets may have been on their way only where answers usually take longer than from
-one packet to the next: there, some always are.
+answered may have been on its way. Of that it is not known whether it was lost. ``ping -c`` waits, for as long as
+two round trips, so that what it did not answer is lost. A log that went to a file has no ``^C`` in it, and its
+summary looks the same either way. Then packets may have been on their way only where answers usually take longer
+than from one packet to the next: there, some always are.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ MAX_RUNS = 20_000
 
 _BLOCK_BYTES = 256 << 10
 _MAX_LINE = 1000
+_FEW = 50  # numbers that are sooner read one by one
 _SEQUENCE = 1 << 16
 _HOST = rb"[^\n=]*(?<=[sr]eq)"  # up to icmp_seq, icmp_req of old, or BusyBox's seq
 EVENT = re.compile(
@@ -229,6 +230,8 @@ def _numbers(texts: tuple[bytes, ...]) -> Column:
     """Return what the texts say, NaN for an empty one."""
     if not any(texts):
         return np.full(len(texts), np.nan)
+    if len(texts) < _FEW:
+        return np.array([float(text) if text else np.nan for text in texts])
     (column,) = read_columns(b"\n".join((*texts, b"")), 1, [0])
     return column
 

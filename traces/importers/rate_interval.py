@@ -58,10 +58,11 @@ def without_late(intervals: list[RateInterval]) -> list[RateInterval]:
 
     A packet that comes over an interval's edge, behind later ones, is counted as lost in the one and as -1 lost in
     the next: of 5 and -5, none was lost. No more are lost up to an interval than up to the end of any later one.
+    What is taken back of a time before the first interval (``-O``) takes nothing from the intervals.
     """
     up_to = np.cumsum([one.lost for one in intervals], dtype=np.int64)
-    up_to = np.maximum(np.minimum.accumulate(up_to[::-1])[::-1], 0)
-    lost = np.diff(up_to, prepend=0).tolist()
+    up_to -= np.minimum(np.minimum.accumulate(up_to), 0)
+    lost = np.diff(np.minimum.accumulate(up_to[::-1])[::-1], prepend=0).tolist()
     return [one._replace(lost=min(n, one.packets or 0)) for one, n in zip(intervals, lost, strict=True)]
 
 

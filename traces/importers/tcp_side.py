@@ -5,7 +5,7 @@
     here                 capture                        there
      |  data, TSval = 7    |                              |      one round trip: from the first data with a TSval
      |-------------------->o----------------------------->|      to the first segment that echoes it and
-     |<--------------------o<-----------------------------|      acknowledges this data
+     |<--------------------o<-----------------------------|      acknowledges any of this data
      |                     |      ack, TSecr = 7          |
 
 What is measured is the way from the capture to one end and back, so a capture on one of the two ends has whole
@@ -29,6 +29,13 @@ two an echo is of. Only the first echo of a TSval counts. A segment seen again w
 own doing (every packet passes twice on ``any`` and on bridges) and changes nothing; a retransmission within one
 tick passes for one, and its error is at most that tick. What cannot be told: an echo that was lost before the
 capture and sent again before this end did so.
+
+**Large packets.** A host captures what it sends before its card cuts it: up to 64 KiB and more as one packet. The
+first echo of any of it ends the sample, which is that of its first pieces; the last one would add the time the
+whole takes on the wire, half a second at 1 Mbit/s.
+
+**Disorder.** A card with several queues may have an echo captured before what it echoes. That is then not timed:
+the next echo of it, which may come at any time, would pass for the first.
 
 **Granularity.** A TSval ticks every millisecond on Linux, every ten or so elsewhere. The times are the capture's
 own, so this does not round the samples; but of the segments within one tick only the first is timed.
@@ -54,6 +61,7 @@ MAX_RECENT = 256
 _HALF_WORD = 1 << 31
 _WORD = 1 << 32
 _SURE = 0.5
+_DISORDER_TICKS = 1 << 16
 _INITIAL_HOPS = (64, 128, 255)
 """What systems set: Linux, macOS and the BSDs; Windows; network equipment."""
 
@@ -68,12 +76,14 @@ class _Waiting(NamedTuple):
 
     Attributes:
         time_ns: Since when.
-        end_seq: What is to be acknowledged with it; None for an acknowledgement.
+        seq: Of the first byte that may be acknowledged with it; None for an acknowledgement.
+        end_seq: Of the byte after the last.
         opens: Whether it opens the connection: that is answered at once.
     """
 
     time_ns: int
-    end_seq: int | None
+    seq: int | None
+    end_seq: int
     opens: bool
 
 
@@ -97,6 +107,7 @@ class TcpSide:
         self._acks = array("q"), array("q")
         self._waiting: dict[int, _Waiting] = {}
         self._timed_tsval: int | None = None
+        self._early_echo: int | None = None
         self._end_seq: int | None = None
         self._recent: dict[tuple[int, int, int], None] = {}
         self._first_seq: int | None = None
@@ -141,8 +152,10 @@ class TcpSide:
                 return
         if self._timed_tsval is None or _after(segment.tsval, self._timed_tsval):
             self._timed_tsval = segment.tsval
-            opens = bool(segment.flags & SYN)
-            self._waiting[segment.tsval] = _Waiting(segment.time_ns, self._end_seq if length else None, opens)
+            if self._echoed_early(segment.tsval):
+                return
+            seq, end_seq = segment.seq if length else None, (segment.seq + length) % _WORD
+            self._waiting[segment.tsval] = _Waiting(segment.time_ns, seq, end_seq, bool(segment.flags & SYN))
             if len(self._waiting) > MAX_WAITING:
                 del self._waiting[next(iter(self._waiting))]
 
@@ -156,7 +169,11 @@ class TcpSide:
         """Wait for nothing more: a new connection has the addresses and ports of this one. Samples stay."""
         self._waiting.clear()
         self._recent.clear()
-        self._timed_tsval = self._end_seq = None
+        self._timed_tsval = self._early_echo = self._end_seq = None
+
+    def _echoed_early(self, tsval: int) -> bool:
+        """Tell whether the echo of a TSval, or of a later one, was captured already."""
+        return self._early_echo is not None and (self._early_echo - tsval) % _WORD < _DISORDER_TICKS
 
     def _seen(self, seq: int, length: int, tsval: int) -> bool:
         copy = seq, length, tsval
@@ -184,9 +201,12 @@ class TcpSide:
         """
         assert segment.tsecr is not None
         waiting = self._waiting.get(segment.tsecr)
-        if waiting is None or not segment.flags & ACK:
+        if not segment.flags & ACK:
             return
-        if waiting.end_seq is not None and _after(waiting.end_seq, segment.ack):
+        if waiting is None:
+            self._early_echo = segment.tsecr
+            return
+        if waiting.seq is not None and not _after(segment.ack, waiting.seq):
             return  # echoed for the sake of an older segment: of the same tick, or beyond a hole
         for tsval in list(self._waiting):  # in the order of sending: what came before will not be echoed
             del self._waiting[tsval]
@@ -197,7 +217,7 @@ class TcpSide:
             return
         if waiting.opens:
             self.handshake_ns = delay_ns if self.handshake_ns is None else min(self.handshake_ns, delay_ns)
-        if waiting.end_seq is not None:
+        if waiting.seq is not None:
             self._keep(self._data, waiting.time_ns, delay_ns)
         elif segment.payload_bytes and before_ns - waiting.time_ns > _SURE * delay_ns:
             self._keep(self._acks, waiting.time_ns, delay_ns)
@@ -206,11 +226,7 @@ class TcpSide:
         """No longer time what is being sent again: its echo may be of either."""
         end_seq = (seq + length) % _WORD
         for tsval, waiting in list(self._waiting.items()):
-            if (
-                waiting.end_seq is not None
-                and _after(waiting.end_seq, seq)
-                and not _after(waiting.end_seq, end_seq)
-            ):
+            if waiting.seq is not None and _after(waiting.end_seq, seq) and _after(end_seq, waiting.seq):
                 del self._waiting[tsval]
 
     @property

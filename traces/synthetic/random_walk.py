@@ -22,6 +22,7 @@ from netlab.errors import ProfileError
 from netlab.traces.bound import bounded_duration_s, bounded_ratio
 from netlab.traces.profile import LinkProfile
 from netlab.traces.schedule import Schedule
+from netlab.traces.synthetic.spread import require_room
 from netlab.traces.synthetic.timing import Timing, rounded_s
 
 __all__ = ["RandomWalk"]
@@ -51,6 +52,7 @@ class RandomWalk(Struct, frozen=True, kw_only=True):
             raise ProfileError(
                 f"delay = {self.delay_s:g} s: must lie within least .. most, {self.least_s:g} .. {self.most_s:g} s"
             )
+        require_room(self.jitter_s, self.least_s, "least")
 
     def schedules(self, timing: Timing) -> tuple[Schedule, Schedule]:
         """Return both directions, which walk apart from one another."""
