@@ -57,7 +57,7 @@ _read_cold = attrgetter(
 
 
 class _Rebuilt(NamedTuple):
-    """A message laid out anew, the state it is for with all its tables, and the cold fields if it can be patched."""
+    """A message laid out anew, the state it is for with all tables, and the cold fields if it can be patched."""
 
     request: PrebuiltRequest
     complete: QdiscState

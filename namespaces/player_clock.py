@@ -27,9 +27,9 @@ _LAST_S = 1e-3
 _EARLY_S = 150e-6
 _LOOKS = 40
 """A sleep of such a length aims so much early, since waking takes 0.1 ms in a guest kernel, and then looks at the
-clock so often at most; what is left is slept. A look takes 4 to 11 us in a guest kernel, and the median of how late
-a wait ends falls from 65 us to 15 us. On a native kernel, where 40 looks are over in 5 us, the second, short sleep is
-what is left to do it: from 40 us to 25 us, for 30 us of processor time a wait."""
+clock so often at most; what is left is slept. In a guest kernel, where a look takes 4 to 11 us, the median of how
+late a wait ends falls from 65 us to 15 us. On a native kernel, where 40 looks are over in 5 us, it is the second,
+short sleep that ends more punctually: from 40 us to 25 us, for 30 us of processor time a wait."""
 
 
 class InterruptibleClock:

@@ -124,6 +124,10 @@ class Lab(LabNetwork):
     def play(self) -> Player | None:
         """Begin to play the schedules of all links, from now on; None where no link has one.
 
+        Returns:
+            The Player, whose thread begins within moments: as soon as its ``start_s`` is not None, that is when
+            play began, on the monotonic clock. A step that the schedule has at t is due at ``start_s + t``.
+
         Raises:
             LabError: They are being played already.
             KernelError: What was played before did not take hold.

@@ -218,6 +218,8 @@ class ProfilePair(Struct, frozen=True):
     @property
     def _in_step(self) -> bool:
         """Tell whether both directions change at the same moments."""
+        if self.back is self.forward:
+            return True
         forward, back = self.forward.segments(), self.back.segments()
         return len(forward) == len(back) and all(
             f.length_s == b.length_s for f, b in zip(forward, back, strict=True)

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
+
 from netlab.traces.pair import ProfilePair
 from netlab.traces.provenance import Provenance
 from netlab.traces.schedule import Schedule
@@ -82,11 +84,14 @@ _WIFI = MarkovLevels(
 )
 
 _JAMMER = Jamming(window_s=1.0, pause_s=4.0, random=True)
+_JAMMER_SEED = 209
+"""Of the first 300 the one whose pass has 24 windows and of those comes nearest to a fifth of the time."""
 
 
 def _jammed(timing: Timing) -> Both:
     forward, back = _WIFI.schedules(timing)
-    return _JAMMER.laid_over(forward.steps, timing), _JAMMER.laid_over(back.steps, timing)
+    jammer = msgspec.structs.replace(timing, seed=_JAMMER_SEED)
+    return _JAMMER.laid_over(forward.steps, jammer), _JAMMER.laid_over(back.steps, jammer)
 
 
 PRESET_MODELS: dict[str, PresetModel] = {
@@ -107,13 +112,14 @@ PRESET_MODELS: dict[str, PresetModel] = {
         "G. Huston, APNIC, 17 May 2024; rates within the range of WetLinks, arXiv 2402.16448",
         (
             "length of the gap and of the peak at a handover, rates and their spread",
+            "losses: 0.5 % each way beside the gaps, so 2.3 % of round trips; the source counts 1 to 2 % of them",
             "half of a round trip each way; forward is the uplink",
         ),
     ),
     "wifi-home": PresetModel(
         _WIFI.schedules,
         Timing(seed=76, duration_s=120.0, step_s=0.05),
-        "Wi-Fi hop: round trips of 3 ms in the median, 90 % within 20, 99 % within 250; bursts of loss (WiFiSeer)",
+        "Wi-Fi hop: round trips of 3 ms in the median, 90 % within 20, 99 % within 250 (WiFiSeer); lossy at times",
         "quantiles of Sui et al., MobiSys 2016, doi 10.1145/2906388.2906393",
         (
             "how long states last, their losses; a campus's quantiles stand for a home's",
@@ -123,10 +129,11 @@ PRESET_MODELS: dict[str, PresetModel] = {
     "wifi-jammed": PresetModel(
         _jammed,
         Timing(seed=76, duration_s=120.0, step_s=0.05),
-        "wifi-home with a random jammer over it: nothing gets through for a second or so, a seventh of the time",
+        "wifi-home with a random jammer over it: nothing gets through for a second or so, a fifth of the time",
         "as wifi-home; the random jammer of Xu et al., MobiHoc 2005",
         (
             "windows of 1 s and pauses of 4 s on average, which a controller notices; all is lost within them",
+            f"the jammer has a seed of its own, {_JAMMER_SEED}",
             "half of a round trip each way",
         ),
     ),

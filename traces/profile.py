@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from netlab.errors import ProfileError
 from netlab.traces.bound import bounded_count, bounded_number, bounded_ratio
-from netlab.traces.caution import profile_cautions
+from netlab.traces.caution import Caution, profile_cautions
 from netlab.traces.delay_law import DelayLaw
 from netlab.traces.distribution import SHORT_TABLE_ENTRIES, Law
 from netlab.traces.loss import FourState, GilbertElliott, LossChain, ratio_to_u32
@@ -203,6 +203,10 @@ class LinkProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     def warnings(self) -> list[str]:
         """Return what a person should know before trusting this profile, each with its reason."""
+        return [caution.text for caution in self.cautions()]
+
+    def cautions(self) -> list[Caution]:
+        """Return the same with kind and size, the most consequential first."""
         return profile_cautions(self)
 
     def to_qdisc_state(self, seed: int | None, *, within_schedule: bool = False) -> QdiscState:

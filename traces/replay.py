@@ -193,8 +193,8 @@ def _provenance(replay: Replay, pair: ProfilePair, named: Sequence[_Named], last
     for file, trace in named:
         if lasts_s - trace.duration_s > 1e-6 and trace.duration_s > 0.0:
             assumptions.append(
-                f"{_printable(Path(file).name)[:120]} lasts {trace.duration_s:g} s: it holds its last level until the "
-                f"{lasts_s:g} s of the longest are over"
+                f"{_printable(Path(file).name)[:120]} lasts {trace.duration_s:g} s: it holds its last level until "
+                f"the {lasts_s:g} s of the longest are over"
             )
     return msgspec.structs.replace(pair.provenance, method=method, assumptions=tuple(assumptions))
 

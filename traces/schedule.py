@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,6 +22,7 @@ from msgspec import Struct
 
 from netlab.errors import ProfileError
 from netlab.traces.bound import bounded_number
+from netlab.traces.caution import Caution
 from netlab.traces.loss import FourState, GilbertElliott
 from netlab.traces.profile import LinkProfile, Segment
 from netlab.traces.qdisc_state import QdiscState
@@ -181,26 +183,21 @@ class Schedule(Struct, frozen=True):
         )
 
     def warnings(self) -> list[str]:
-        """Return the warnings of the steps, each once, with the first step that has it.
+        """Return the warnings of the steps, one a kind: in how many different steps, and the worst of them.
 
-        Of more different steps than ``MAX_EXAMINED`` those are looked at that vary most against their delay, and
-        this is said.
+        Of more different steps than ``MAX_EXAMINED`` those are looked at that vary most against their delay: "at
+        least" so many have it then.
         """
         first: dict[LinkProfile, int] = {}
         for index, step in enumerate(self.steps):
             first.setdefault(step.profile, index)
         # What order costs takes a simulation of each: of very many the ones that vary most.
         widest = sorted(first, key=lambda profile: -profile.jitter_s / (profile.delay_s or math.inf))
-        texts: dict[str, int] = {}
+        kinds: dict[str, list[_StepCaution]] = {}
         for profile in sorted(widest[:MAX_EXAMINED], key=lambda profile: first[profile]):
-            for text in profile.warnings():
-                texts.setdefault(text, first[profile])
-        found = [f"step {index + 1}: {text}" for text, index in texts.items()]
-        if len(first) > MAX_EXAMINED:
-            found.append(
-                f"of {len(first)} different steps only the {MAX_EXAMINED} were looked at whose delay varies most"
-            )
-        return [*found, *self._dead_end()]
+            for caution in profile.cautions():
+                kinds.setdefault(caution.kind, []).append(_StepCaution(first[profile] + 1, caution))
+        return [*(_in_a_line(found, len(first)) for found in kinds.values()), *self._dead_end()]
 
     def _dead_end(self) -> list[str]:
         """Say that a schedule which does not loop ends on an outage, if it does: its last step stays."""
@@ -214,3 +211,19 @@ class Schedule(Struct, frozen=True):
     def _mean(self, values: list[float]) -> float:
         lengths_s = [segment.length_s for segment in self.segments()]
         return float(np.average(values, weights=lengths_s))
+
+
+class _StepCaution(NamedTuple):
+    """A caution and the first step that has it, counted from 1."""
+
+    step: int
+    caution: Caution
+
+
+def _in_a_line(found: list[_StepCaution], different: int) -> str:
+    """Return the worst of some cautions of a kind, and in how many of the different steps there is one."""
+    step, worst = max(found, key=lambda one: one.caution.severity)
+    if len(found) == 1 and different <= MAX_EXAMINED:
+        return f"step {step}: {worst.text}"
+    least = "at least " if different > MAX_EXAMINED else ""
+    return f"in {least}{len(found)} of {different} different steps, worst step {step}: {worst.text}"

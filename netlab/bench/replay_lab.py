@@ -116,7 +116,9 @@ def play_star(links: int, rate_hz: float, seconds: float, *, apart: bool = False
         hosts = [lab.add_host(f"host{number}") for number in range(links)]
         made = lab.add_links([LinkOrder(hub, host, walks[0].steps[0].profile) for host in hosts])
         tracks = [schedule_track("", walk) for walk in walks]
-        phases_s = np.random.default_rng(7).uniform(0.0, 1.0 / rate_hz, 2 * links) if apart else np.zeros(2 * links)
+        phases_s = (
+            np.random.default_rng(7).uniform(0.0, 1.0 / rate_hz, 2 * links) if apart else np.zeros(2 * links)
+        )
         played = [
             _played(link, direction, tracks[(2 * number + side) % DIFFERENT], float(phases_s[2 * number + side]))
             for number, link in enumerate(made)

@@ -7,6 +7,9 @@
 
 A table of the same delays, drawn by chance, has none: it is measured beside them. The traces: the project's
 ping series, and a generated satellite one, whose level changes every 15 s.
+
+The flow is the prober's, one packet a step. A flow of several packets a step remembers less: within a step each is
+drawn by itself. What that costs is simulated beside it, for a trace that remembers well, and said in the note.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from netlab.traces.replay import Replay, replay_pair
 from netlab.traces.synthetic.chance import Chance
 from netlab.traces.trace import ClockVerdict, Trace, TracedPath
 from netlab.traces.trace_file import write_trace
-from netlab.verification.stage import measure_lab, verification_lab
+from netlab.verification.stage import asked_of, measure_lab, measure_model, verification_lab
 
 __all__ = ["replay_lag1"]
 
@@ -43,6 +46,11 @@ LEVELS_S = (0.140, 0.165, 0.190)
 LEVEL_LASTS_S = 15.0
 SATELLITE_SD_S = 0.006
 TARGET = 0.1
+
+KEPT, FLOW_HZ, FLOW_PACKETS = 0.9, 50.0, 6000
+"""A delay whose every packet keeps so much of the one before it (AR(1)), and the flow that it was measured by."""
+
+SEVERAL_STEPS_S = (0.02, 0.1, 0.5)
 
 
 class _Lag1(NamedTuple):
@@ -63,6 +71,7 @@ def replay_lag1(say: Callable[[str], None]) -> Figure:
     """Replay two traces on a link, measure what is delivered, and compare its memory with theirs."""
     with tempfile.TemporaryDirectory(prefix="netlab-lag1-") as folder:
         found = [_measure(path, say) for path in _traces(Path(folder))]
+        asked, several = _several(Path(folder))
     worst = max(found, key=lambda one: abs(one.off))
     return Figure(
         name="replay-lag1",
@@ -75,7 +84,9 @@ def replay_lag1(say: Callable[[str], None]) -> Figure:
             f"{one.name}: {one.asked:.3f} asked, {one.delivered:.3f} delivered, {one.chance:.3f} from a table"
             for one in found
         ),
-        note=f"one packet a step of {1e3 * STEP_S:g} ms, forward, a quarter of a step after it begins",
+        note=f"the verification's prober: one packet a step of {1e3 * STEP_S:g} ms, forward, a quarter of a step "
+        f"after it begins; simulated, {FLOW_HZ:g} packets a second over a trace of its own with {asked:.3f}: "
+        + ", ".join(f"{lag:.3f} in steps of {1e3 * step_s:g} ms" for step_s, lag in several.items()),
     )
 
 
@@ -119,6 +130,24 @@ def _delivered_s(pair: ProfilePair, packets: int) -> NDArray[np.float64]:
     with verification_lab(pair, seed=7, wiring=None) as lab:
         plan = ProbePlan(rate_hz=1.0 / STEP_S, count=packets)
         return measure_lab(lab, pair, plan, source="replay-lag1")["forward"].trace.delay_s
+
+
+def _several(folder: Path) -> tuple[float, dict[float, float]]:
+    """Return the memory of a trace that remembers, and what is delivered of it by length of step, simulated."""
+    chance = Chance(7, "replay-lag1 several packets a step")
+    delay_s, off = np.empty(FLOW_PACKETS, dtype=np.float64), chance.normal()
+    for number in range(FLOW_PACKETS):
+        delay_s[number] = 0.080 + 0.010 * off
+        off = KEPT * off + math.sqrt(1.0 - KEPT**2) * chance.normal()
+    path = folder / "remembers.csv"
+    t_s = np.arange(FLOW_PACKETS) / FLOW_HZ
+    write_trace(Trace.of(t_s, path=TracedPath.FORWARD, clocks=ClockVerdict.ONE_CLOCK, delay_s=delay_s), path)
+    plan = ProbePlan(rate_hz=FLOW_HZ, count=FLOW_PACKETS)
+    kept = {}
+    for step_s in SEVERAL_STEPS_S:
+        pair = replay_pair(Replay(files=(str(path),), loop=False, step_s=step_s))
+        kept[step_s] = _memory(measure_model(asked_of(pair), plan, seed=7)["forward"].trace.delay_s)
+    return _memory(delay_s), kept
 
 
 def _memory(delays_s: NDArray[np.float64]) -> float:

@@ -35,8 +35,8 @@ def replay_1000(say: Callable[[str], None]) -> Figure:
         holds=worse.busy_share < TARGET_SHARE and not skipped,
         n=sum(run.counts.applied for run in runs.values()),
         spread="; ".join(f"{name}: {_costs(run)}" for name, run in runs.items()),
-        note=f"{LINKS} links, {RATE_HZ:g} steps a second in each of both directions for {SECONDS:g} s, each with a "
-        f"new delay and seed; in step: on the same deadlines, apart: each direction at a phase of its own; "
+        note=f"{LINKS} links, {RATE_HZ:g} steps a second in each of both directions for {SECONDS:g} s, each with "
+        f"a new delay and seed; in step: on the same deadlines, apart: each direction at a phase of its own; "
         f"{skipped} skipped; {sum(run.counts.verified for run in runs.values())} read back beside them",
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netlab.traces.fit.counted import counted
 from netlab.units import format_rate
 
 if TYPE_CHECKING:
@@ -22,13 +23,29 @@ _CAUTIONS = 5
 
 
 def far_lines(agreements: Sequence[Agreement], remedy: str) -> list[str]:
-    """Return a caution for each path on which what is predicted is no picture of what was measured."""
-    return [
-        f"{one.path.value}: what is delivered is {_ms(one.w1_s)} from the data on average, much beside their "
-        f"deviation of {_ms(one.measured_sd_s)}; {remedy}"
-        for one in agreements
-        if one.is_far
-    ]
+    """Return a caution for each path on which what is predicted is no picture of what was measured.
+
+    Args:
+        agreements: Of the paths.
+        remedy: What would be nearer; empty where nothing would.
+    """
+    end = f"; {remedy}" if remedy else ""
+    return [f"{one.path.value}: {_far(one)}{end}" for one in agreements if one.is_far]
+
+
+def _far(one: Agreement) -> str:
+    """Return in what a prediction is far from the data: the plainest of it alone."""
+    if one.has_other_mean:
+        return f"the mean delivered is {_ms(one.predicted_mean_s)} where {_ms(one.measured_mean_s)} were measured"
+    if one.has_other_tail:
+        return (
+            f"99 % of the packets are delivered within {_ms(one.predicted_p99_s)} where {_ms(one.measured_p99_s)} "
+            "were measured"
+        )
+    return (
+        f"what is delivered is {_ms(one.w1_s)} from the data on average, much beside their deviation of "
+        f"{_ms(one.measured_sd_s)}"
+    )
 
 
 def coarse_lines(found: PairFit) -> list[str]:
@@ -57,7 +74,7 @@ def origin_lines(output: Path, pair: ProfilePair, agreements: Sequence[Agreement
     assert pair.provenance is not None
     yield f"{output}: {pair.description}"
     for origin in pair.provenance.origins:
-        yield f"trace     {origin.path}: {origin.source}, {origin.n} rows, clocks {origin.clocks}"
+        yield f"trace     {origin.path}: {origin.source}, {counted(origin.n, 'row')}, clocks {origin.clocks}"
     yield f"method    {pair.provenance.method}"
     for one in agreements:
         path = one.path.value
@@ -81,14 +98,15 @@ def loss_lines(losses: Sequence[LossFit | None]) -> Iterator[str]:
             continue
         of = "" if loss.share is None else f", of the round trip {_share(loss.ratio)}"
         own = f"{loss.direction_ratio:.2%}" if of else _share(loss.ratio)
-        runs = "in runs that nobody counted" if loss.runs is None else f"in {loss.runs} runs"
+        runs = "in runs that nobody counted" if loss.runs is None else f"in {counted(loss.runs, 'run')}"
         yield f"loss      {way}: {own}{of}; {loss.lost} of {loss.packets} {runs}"
         if loss.outage_s is not None and loss.gap_s is not None and loss.loss_in_bad is not None:
             times = f"bad for {_span(loss.outage_s)}, good for {_span(loss.gap_s)}"
             yield f"bursts    {way}: {times}, lost while bad {_share(loss.loss_in_bad)}"
         elif loss.lost and loss.runs is not None:
             apart = f"at packets {_ms(loss.interval_s)} apart"
-            yield f"bursts    {way}: none beyond chance {apart} (so few runs come by chance in {loss.chance:.2g})"
+            of = f"{100.0 * loss.chance:.3g} %"
+            yield f"bursts    {way}: none beyond chance {apart} (so few runs, or fewer, come by chance in {of} of such traces)"
 
 
 def rate_lines(rates: Sequence[RateFit | None]) -> Iterator[str]:
@@ -111,7 +129,8 @@ def rest_lines(output: Path, pair: ProfilePair, cautions: Sequence[str]) -> Iter
 
 
 def _ms(duration_s: float) -> str:
-    return f"{duration_s * 1e3:.4g} ms"
+    # Less than the kernel's nanosecond is what floating point leaves of nothing.
+    return f"{(0.0 if abs(duration_s) < 0.5e-9 else duration_s) * 1e3:.4g} ms"
 
 
 def _lag(correlation: float | None) -> str:

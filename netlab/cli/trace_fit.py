@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from itertools import chain
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import structs
 
 from netlab.cli.command import NetlabCommand, ResultOption, echo_json, say
+from netlab.cli.profile_output import require_profile
 from netlab.cli.types import DURATION
 
 if TYPE_CHECKING:
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from netlab.traces.trace import Trace
 
 __all__ = ["fit", "schedule"]
+
+MOST_STEPS = 20_000
+"""Of both directions: so many are read, checked and made ready in about five seconds."""
 
 _TRACE = click.argument("trace", type=click.Path(path_type=Path))
 _BACK = click.argument("back", type=click.Path(path_type=Path), required=False)
@@ -95,7 +101,7 @@ def fit(
     from netlab.traces.fit.split import Split
     from netlab.traces.toml_profile import write_profile
 
-    _require_profile(output)
+    require_profile(output)
     traces = _read(trace, back, format_name)
     found = fit_pair(
         traces,
@@ -176,7 +182,7 @@ def schedule(
     from netlab.traces.fit.split import Split
     from netlab.traces.toml_profile import write_profile
 
-    _require_profile(output)
+    require_profile(output)
     traces = _read(trace, back, format_name)
     found = fit_schedule(
         traces,
@@ -188,8 +194,9 @@ def schedule(
         base_delay_s=base_delay_s,
         outage_s=outage_s,
     )
+    _require_usable(found.pair, step_s)
     write_profile(found.pair, output)
-    cautions = far_lines(found.agreements, "a shorter step keeps more of it")
+    cautions = [*far_lines(found.agreements, _remedy(traces, step_s)), *found.pair.warnings()]
     if as_json:
         echo_json(_document(output, found.pair, found.agreements, cautions))
         return
@@ -208,22 +215,44 @@ def _next(output: Path, trace: Path, back: Path | None) -> str:
     return f"next: netlab verify {shlex.quote(str(output))}{data}"
 
 
-def _require_profile(output: Path) -> None:
-    from netlab.documents import require_writable
-    from netlab.errors import SpecError
-
-    if output.suffix != ".toml":
-        raise SpecError(
-            f"{output} is no name of a profile", key="--output", hint="a profile file's name ends in .toml"
-        )
-    require_writable("--output", output)
-
-
 def _read(trace: Path, back: Path | None, format_name: str) -> list[Trace]:
     from netlab.traces.importers.catalogue import import_trace
 
     files = [trace] if back is None else [trace, back]
-    return [one for file in files for one in import_trace(file, format_name)]
+    return [_named(one, file) for file in files for one in import_trace(file, format_name)]
+
+
+def _named(trace: Trace, file: Path) -> Trace:
+    """Return a trace that is called by its file where it does not say where it comes from."""
+    if trace.source:
+        return trace
+    return structs.replace(trace, source="".join(one if one.isprintable() else "?" for one in file.name))
+
+
+def _remedy(traces: Sequence[Trace], step_s: float) -> str:
+    """Return what would keep more of a trace: nothing where a step is no longer than from packet to packet."""
+    intervals_s = [trace.interval_s for trace in traces if trace.has_delays]
+    return "a shorter step keeps more of it" if step_s > 1.001 * min(intervals_s, default=step_s) else ""
+
+
+def _require_usable(pair: ProfilePair, step_s: float) -> None:
+    """Refuse a schedule that commands would take long to read.
+
+    Raises:
+        ProfileError: It has too many steps; the hint says with which there are few enough.
+    """
+    from netlab.errors import ProfileError
+    from netlab.units import format_duration
+
+    directions = [pair.forward] if pair.back is pair.forward else [pair.forward, pair.back]
+    steps = sum(len(one.segments()) for one in directions)
+    if steps <= MOST_STEPS:
+        return
+    longer_s = math.ceil(step_s * 1e3 * steps / MOST_STEPS) / 1e3
+    raise ProfileError(
+        f"{steps} steps in the file: at most {MOST_STEPS}, since each command reads them all before it begins",
+        hint=f"--step {format_duration(longer_s)}, or a part of the trace, or without a file: --profile trace=FILE",
+    )
 
 
 def _document(

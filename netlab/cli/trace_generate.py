@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlab.cli.command import NetlabCommand, ResultOption, echo_json
+from netlab.cli.profile_output import require_profile
 from netlab.cli.types import DURATION
 from netlab.errors import SpecError
 
@@ -65,8 +66,8 @@ def generate(
         return
     if not model:
         raise SpecError("name a model", key="trace generate", hint="netlab trace generate --list")
-    if output is not None and output.suffix != ".toml":
-        raise SpecError(f"{str(output)!r:.80}: a profile's name ends in .toml", key="--output")
+    if output is not None:
+        require_profile(output)
     timing = Timing(seed=seed, duration_s=duration_s, step_s=step_s, loop=not once)
     pair = generate_pair(model, _parameters(texts), timing)
     if output is not None:
@@ -113,7 +114,6 @@ def _figures_text(figures: dict[str, Any]) -> str:
 
 def _list_models(as_json: bool) -> None:
     from netlab.traces.synthetic.catalogue import MODELS
-    from netlab.traces.synthetic.parameter import parameters_of
 
     if as_json:
         echo_json(
@@ -128,7 +128,7 @@ def _list_models(as_json: bool) -> None:
                             "about": one.about,
                             "unit": one.quantity.what,
                         }
-                        for one in parameters_of(model.kind).values()
+                        for one in model.parameters.values()
                     ],
                 }
                 for name, model in MODELS.items()
@@ -137,5 +137,5 @@ def _list_models(as_json: bool) -> None:
         return
     for name, model in MODELS.items():
         click.echo(f"{name}: {model.about}")
-        for parameter in parameters_of(model.kind).values():
+        for parameter in model.parameters.values():
             click.echo(f"  {parameter.key}={parameter.default_text}".ljust(36) + f"  {parameter.about}")

@@ -9,7 +9,9 @@ import pytest
 
 from netlab.errors import KernelError, LabError
 from netlab.lab import Lab
+from netlab.namespaces.impairer import Change
 from netlab.namespaces.netem_qdisc import NetemQdisc
+from netlab.namespaces.staged_changes import PreparesTogether
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import QdiscState
@@ -112,6 +114,37 @@ def test_a_qdisc_that_vanishes_is_told_of() -> None:
     assert not player.is_playing()
 
 
+def test_a_refusal_in_the_midst_of_a_message_that_was_ready_leaves_the_others() -> None:
+    with Lab(seed=9) as lab:
+        hub = lab.add_host("hub")
+        links = [lab.add_link(hub, lab.add_host(f"h{number}"), LinkProfile(delay_s=0.01)) for number in range(3)]
+        wire = links[0].wire
+        assert isinstance(wire, PreparesTogether)
+        qdiscs = [link.forward for link in links]
+        assert all(isinstance(qdisc, NetemQdisc) for qdisc in qdiscs)
+        first = qdiscs[0].asked.replace(latency_ns=20_000_000)  # type: ignore[union-attr]
+        changes = [Change(qdisc, first.replace(seed=number)) for number, qdisc in enumerate(qdiscs)]  # type: ignore[arg-type]
+        for change in changes:
+            change.impairer.prepare(change.state)  # type: ignore[attr-defined]
+        ready = wire.prepare_together(changes)
+        assert ready is not None
+        gone = qdiscs[1]
+        assert isinstance(gone, NetemQdisc)
+        wire.routes.qdisc_delete(gone.ifindex, gone.handle, 0xFFFFFFFF)  # type: ignore[attr-defined]
+        before_s = time.monotonic()
+        done = ready.carry_out(time.monotonic)
+        assert before_s <= done.answered_s <= time.monotonic()
+        assert [refusal is None for refusal in done.refusals] == [True, False, True]
+        for number in (0, 2):
+            qdisc = qdiscs[number]
+            assert isinstance(qdisc, NetemQdisc)
+            assert qdisc.asked == changes[number].state and qdisc.verify()
+            assert qdisc.read().latency_ns == 20_000_000
+        assert gone.asked is not None and gone.asked.latency_ns == 10_000_000, "as before: it was not taken"
+        with pytest.raises(KernelError):
+            gone.verify()
+
+
 def test_no_seed_comes_twice_whoever_changes_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds: dict[int, list[int | None]] = {}
     for name in ("add", "apply", "stage"):
@@ -122,6 +155,14 @@ def test_no_seed_comes_twice_whoever_changes_the_link(monkeypatch: pytest.Monkey
             return original(qdisc, state)
 
         monkeypatch.setattr(NetemQdisc, name, noting)
+    land = NetemQdisc.land
+
+    def noting_landed(qdisc: NetemQdisc, accepted: bool) -> None:
+        land(qdisc, accepted)
+        if accepted and qdisc.asked is not None:
+            seeds.setdefault(qdisc.ifindex, []).append(qdisc.asked.seed)
+
+    monkeypatch.setattr(NetemQdisc, "land", noting_landed)
     with Lab(seed=9) as lab:
         edge, agent = lab.add_host("edge"), lab.add_host("agent")
         link = lab.add_link(edge, agent, _schedule([1.0, 2.0, 3.0], loop=True))

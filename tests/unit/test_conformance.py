@@ -360,3 +360,13 @@ def test_packets_at_irregular_times_are_judged_by_their_own_bounds() -> None:
     assert sum(not judge_flow(expected, flow).holds for flow in flows) <= 2
     even = expect(Asked.of(asked), np.linspace(sent_s[0], sent_s[-1], 1000), FRAME_BYTES)
     assert not judge_flow(even, flows[0]).holds, "bounds of even times are others"
+
+
+def test_a_long_simulation_pauses_every_now_and_then() -> None:
+    """Virtual time stands still while a program computes: here it may go on, within a flow of many steps too."""
+    pauses: list[int] = []
+    trace = deliver_schedule(schedule(), 1000, 0.0)
+    delivered = {"forward": Delivered(schedule(), trace, FRAME_BYTES)}
+    report = judge(delivered, EXACT, pause=lambda: pauses.append(1))
+    assert len(pauses) > report.directions[0].flows + 8, "one a flow, and one a step of all of them"
+    assert report == judge(delivered, EXACT), "and nothing else is different"

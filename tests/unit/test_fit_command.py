@@ -129,3 +129,90 @@ def test_a_trace_that_would_be_overwritten_is_refused(ping, tmp_path):
     toml.write_bytes(ping.read_bytes())
     done = run("fit", toml, "-o", toml)
     assert done.exit_code == 2 and "already" in done.stderr
+
+
+def written(tmp_path, name: str, **columns) -> object:
+    """Write a trace of 100 ms between rows that does not say where it comes from, and return its file."""
+    columns = {"path": TracedPath.ROUND_TRIP, "clocks": ClockVerdict.ONE_CLOCK, "interval_s": 0.1, **columns}
+    interval_s = columns.pop("interval_s")
+    n = len(next(value for value in columns.values() if isinstance(value, np.ndarray)))
+    write_trace(Trace.of(np.arange(n) * interval_s, **columns), tmp_path / name)
+    return tmp_path / name
+
+
+def test_delays_hours_apart_are_cut_and_counted(tmp_path):
+    hours = written(tmp_path, "hours.csv", delay_s=np.where(np.arange(100) % 2, 3600.0, 7200.0))
+    done = run("fit", hours, "-o", tmp_path / "hours.toml")
+    assert done.exit_code == 0, done.output
+    assert "assumed   50 delays were cut to 3.62e+03 s, as far as netem's tables reach" in done.stdout
+    assert "caution   round-trip: what is delivered is " in done.stdout
+
+
+@pytest.mark.parametrize("interval_s", [0.02, 0.1])
+def test_a_mean_or_a_tail_that_is_another_is_a_caution(tmp_path, interval_s):
+    delay_s = np.full(2000, 0.02) + np.arange(2000) % 7 * 1e-3
+    delay_s[::100] = 30.0
+    tail = written(tmp_path, "tail.csv", delay_s=delay_s, interval_s=interval_s)
+    fitted = run("fit", tail, "-o", tmp_path / "fit.toml").stdout
+    assert "caution   round-trip: the mean delivered is " in fitted and "where 322." in fitted
+    kept = run("schedule", tail, "-o", tmp_path / "kept.toml").stdout
+    if interval_s < 0.1:  # the steps' spread is cut at 2 s
+        assert "caution   round-trip: 99 % of the packets are delivered within " in kept
+        assert "a shorter step keeps more of it" in kept
+        assert "assumed   both ways: in 20 steps the delay spread by more than 2 s: cut to that" in kept
+    else:
+        assert "caution" not in kept
+
+
+def test_a_shorter_step_is_no_advice_where_steps_are_the_packets_own(tmp_path):
+    rng = np.random.default_rng(1)
+    wild = written(tmp_path, "wild.csv", delay_s=rng.uniform(0.05, 0.5, 400), path=TracedPath.FORWARD)
+    rate = ("--packet-rate", 200)
+    assert "shorter step" not in run("schedule", wild, "--step", "100ms", *rate, "-o", tmp_path / "a.toml").stdout
+
+
+def test_a_trace_without_a_source_is_called_by_its_file(tmp_path):
+    zero = written(tmp_path, "zero.csv", rate_bps=np.zeros(20), path=TracedPath.FORWARD)
+    assert "netlab: zero.csv: carried 0 bits" in run("fit", zero, "-o", tmp_path / "a.toml").stderr
+    apart = written(
+        tmp_path, "apart.csv", delay_s=np.full(9, 0.01), path=TracedPath.FORWARD,
+        clocks=ClockVerdict.VARIATION_ONLY,
+    )  # fmt: skip
+    assert "netlab: apart.csv: its clocks are out of step" in run("fit", apart, "-o", tmp_path / "a.toml").stderr
+    twice = run("fit", apart, zero, "-o", tmp_path / "a.toml").stderr
+    assert "netlab: zero.csv: is of the path forward, and so is apart.csv" in twice
+
+
+def test_one_of_a_thing_is_no_plural_and_no_deviation_is_none(tmp_path):
+    one = written(tmp_path, "one.csv", delay_s=np.full(1, 0.02))
+    fitted = run("fit", one, "-o", tmp_path / "a.toml").stdout
+    assert "fitted to 1 sample, for" in fitted and ", 1 row, clocks" in fitted
+    assert "1 step of 100ms" in run("schedule", one, "-o", tmp_path / "b.toml").stdout
+    flat = written(tmp_path, "flat.csv", delay_s=np.full(50, 0.02))
+    fitted = run("fit", flat, "-o", tmp_path / "c.toml").stdout
+    assert "measured  round-trip: 20 ms +- 0 ms" in fitted and "e-1" not in fitted
+
+
+def test_so_few_runs_by_chance_have_a_unit(tmp_path):
+    lost = np.zeros(200, dtype=np.int8)
+    lost[::20] = 1
+    lone = written(tmp_path, "lone.csv", lost=lost)
+    said = run("fit", lone, "-o", tmp_path / "a.toml").stdout
+    assert "(so few runs, or fewer, come by chance in 100 % of such traces)" in said
+
+
+def test_a_schedule_that_ends_dead_is_a_caution(tmp_path):
+    lost = np.zeros(50, dtype=np.int8)
+    lost[40:] = 1
+    ends = written(tmp_path, "ends.csv", delay_s=np.where(lost, np.nan, 0.02), lost=lost, path=TracedPath.FORWARD)
+    assert "the link is dead for ever" in run("schedule", ends, "-o", tmp_path / "a.toml").stdout
+    assert "caution" not in run("schedule", ends, "--loop", "-o", tmp_path / "b.toml").stdout
+
+
+def test_more_steps_than_a_file_can_be_used_with_are_refused(tmp_path):
+    rng = np.random.default_rng(1)
+    long = written(tmp_path, "long.csv", delay_s=rng.uniform(0.02, 0.05, 20_100))
+    done = run("schedule", long, "-o", tmp_path / "long.toml")
+    assert done.exit_code == 2 and not (tmp_path / "long.toml").exists()
+    assert "steps" in done.stderr and "hint: --step 201ms" in done.stderr, done.stderr
+    assert run("schedule", long, "--step", "201ms", "-o", tmp_path / "long.toml").exit_code == 0

@@ -203,7 +203,7 @@ def _play_crowd(oversleep_s: float, cost_s: float) -> tuple[Player, JumpingClock
 
 
 def test_where_deadlines_come_faster_than_messages_several_wait_for_one() -> None:
-    # 100 tracks, 10 steps a second each: a deadline each millisecond; a message takes 0.4 ms, waking 9 ms at first.
+    # 100 tracks, 10 steps a second each: a deadline each millisecond; a message takes 0.4 ms, waking 9 ms.
     player, _, sends = _play_crowd(oversleep_s=9e-3, cost_s=0.4e-3)
     assert player.counts.applied == 1000 and player.counts.superseded == 0
     assert len(sends) < 150, "instead of 900"

@@ -64,7 +64,13 @@ def test_the_jammer_lies_over_the_home() -> None:
     assert isinstance(jammed, Schedule) and isinstance(home, Schedule)
     assert {step.start_s for step in home.steps} - {step.start_s for step in jammed.steps} == set()
     dead_s = sum(segment.length_s for segment in jammed.segments() if segment.profile.loss == 1.0)
-    assert dead_s / jammed.duration_s == pytest.approx(1 / 7, rel=0.1)
+    # Windows of 1 s and pauses of 4 s: a fifth, and as many windows as turns of 5 s.
+    assert dead_s / jammed.duration_s == pytest.approx(1 / 5, abs=0.005)
+    back = PRESETS["wifi-jammed"].back
+    assert isinstance(back, Schedule)
+    assert [step.start_s for step in back.steps if step.profile.loss == 1.0] == [
+        step.start_s for step in jammed.steps if step.profile.loss == 1.0
+    ]
 
 
 def test_the_page_has_what_is_computed() -> None:

@@ -98,7 +98,7 @@ def test_looped_the_shorter_trace_holds_its_last_level_until_the_pass_is_over(un
     back_ms = _played_ms(pair.back)
     assert {ms for t_s, ms in back_ms if t_s < 1.95} == {7.0}
     assert {ms for t_s, ms in back_ms if 1.95 < t_s < 2.95} == {5.0}
-    assert {ms for t_s, ms in back_ms if 2.95 < t_s} == {7.0}
+    assert {ms for t_s, ms in back_ms if t_s > 2.95} == {7.0}
     assert pair.provenance is not None
     assert any("home.csv lasts 2 s" in words and "5 s" in words for words in pair.provenance.assumptions)
     assert not any("no delay of the direction" in words for words in pair.provenance.assumptions)
@@ -135,7 +135,9 @@ def test_the_provenance_says_how_it_is_played(two: list[str]) -> None:
         assert pair.provenance is not None
         return pair.provenance.method
 
-    assert method(offset_s=0.3, time_scale=2.0).startswith("replay from 300ms on, looped, 2 times as fast: schedule")
+    assert method(offset_s=0.3, time_scale=2.0).startswith(
+        "replay from 300ms on, looped, 2 times as fast: schedule"
+    )
     assert method(loop=False).startswith("replay from the beginning on, once: schedule")
 
 

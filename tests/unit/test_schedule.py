@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from link_strategies import refused, schedules
 
 from netlab.traces.loss import FourState, GilbertElliott
+from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
 from netlab.traces.schedule import Schedule, Step
 from netlab.traces.seed import link_seed
@@ -132,3 +133,29 @@ def test_warnings_name_the_first_step_that_has_them():
         (Step(0.0, CLEAN), Step(10.0, BURSTY), Step(20.0, CLEAN), Step(30.0, BURSTY)), 40.0, False, 50.0
     )
     assert schedule.warnings() == [f"step 2: {bursty}"]
+
+
+def test_warnings_of_one_kind_are_one_line_with_the_worst_of_them():
+    jitters_s = (0.02, 0.04, 0.03)
+    wide = [LinkProfile(delay_s=0.2, jitter_s=jitter_s) for jitter_s in jitters_s]
+    marked = LinkProfile(ecn=True)
+    schedule = Schedule(tuple(Step(float(at), one) for at, one in enumerate([CLEAN, *wide, *wide, marked])), 9.0)
+    (worst,) = wide[1].warnings()
+    assert schedule.warnings() == [
+        f"in 3 of 5 different steps, worst step 3: {worst}",
+        f"step 8: {marked.warnings()[0]}",
+    ]
+
+
+def test_a_direction_with_the_same_warning_in_many_steps_is_one_line_of_a_pair():
+    there, back = (
+        Schedule(
+            tuple(Step(float(at), LinkProfile(delay_s=0.2, jitter_s=widest_s - 1e-4 * at)) for at in range(60)),
+            60.0,
+        )
+        for widest_s in (0.04, 0.041)
+    )
+    warnings = ProfilePair("many", there, back).warnings()
+    assert [text.split(":")[0] for text in warnings] == ["forward", "back"]
+    # Of 60 only the 50 that vary most are looked at, and this is said.
+    assert all("in at least 50 of 60 different steps, worst step 1: packets keep" in text for text in warnings)

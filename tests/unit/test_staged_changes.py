@@ -6,6 +6,7 @@ single line of the code that changes.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
@@ -193,7 +194,8 @@ def test_memory_holds_whatever_fails(
                 getattr(qdiscs[0], way)(state)
             elif way in ("prepared", "overtaken"):
                 changes = [Change(qdiscs[0], state), Change(qdiscs[1], other)]
-                prepared(changes, (lambda: qdiscs[1].apply(state)) if way == "overtaken" else None)
+                meanwhile = functools.partial(qdiscs[1].apply, state)
+                prepared(changes, meanwhile if way == "overtaken" else None)
             else:
                 changes = [Change(qdiscs[0], state), Change(qdiscs[1], other)]
                 if way == "poisoned":
@@ -300,7 +302,15 @@ def test_a_ctrl_c_at_every_line(way: str, before: QdiscState) -> None:
             check_memory(qdisc, truth)
             check_verdict(qdisc, truth)
             if not is_at_rest(qdisc):  # in the midst of settling: nothing is claimed until the next change
-                assert ctrl_c.where in ("settle", "apply", "apply_fast", "change_staged", "land", "_land", "carry_out")
+                assert ctrl_c.where in (
+                    "settle",
+                    "apply",
+                    "apply_fast",
+                    "change_staged",
+                    "land",
+                    "_land",
+                    "carry_out",
+                )
                 assert not qdisc.verify()
                 unsettled += 1
             check_recovered(qdisc, truth)

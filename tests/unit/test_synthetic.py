@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netlab.errors import ProfileError
+from netlab.traces.provenance import Provenance
 from netlab.traces.schedule import Schedule
 from netlab.traces.synthetic.catalogue import MODELS, generate
 from netlab.traces.synthetic.chance import Chance
 from netlab.traces.synthetic.handover import Handover
 from netlab.traces.synthetic.jamming import Jamming
 from netlab.traces.synthetic.markov_levels import MarkovLevels
-from netlab.traces.synthetic.parameter import parameters_of
 from netlab.traces.synthetic.random_walk import RandomWalk
 from netlab.traces.synthetic.timing import Timing
 from netlab.traces.toml_profile import format_profile, parse_profile
@@ -175,6 +175,8 @@ def test_jamming_windows_periodic_and_random() -> None:
         ("handover", {"least": "40ms"}, "least = 0.04 s: must not be above most"),
         ("random-walk", {"delay": "1s"}, "must lie within least .. most"),
         ("random-walk", {"least": "300ms"}, "must be below most"),
+        ("random-walk", {"jitter": "2ms"}, "jitter = 0.002 s: reaches below zero from least = 0.005 s"),
+        ("markov-levels", {"jitters": "2ms/6ms/30ms", "sigma": "0.1"}, "reaches below zero from delays = 0.1 s"),
         ("markov-levels", {"delays": "1ms/2ms"}, "3 values for 2 states"),
         ("markov-levels", {"weights": "1/0/0"}, "at least two must be above 0"),
         ("markov-levels", {"forward_rates": "1mbit"}, "1 values for 3 states"),
@@ -202,6 +204,54 @@ def test_timings_out_of_range_are_refused(given: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("name", list(MODELS))
 def test_every_parameter_can_be_written_as_its_default_and_is_explained(name: str) -> None:
-    for parameter in parameters_of(MODELS[name].kind).values():
+    for parameter in MODELS[name].parameters.values():
         assert parameter.about
         assert parameter.read(parameter.default_text) == parameter.default
+
+
+def _parameters(provenance: Provenance) -> tuple[str, dict[str, str]]:
+    """Return model and parameters as a provenance has them; lines that were cut within a list are joined."""
+    name, _, text = provenance.method.removeprefix("generator ").partition(": ")
+    for line in provenance.assumptions:
+        if line.startswith("parameters, continued: "):
+            text += ("" if text.endswith("/") else " ") + line.removeprefix("parameters, continued: ")
+    return name, dict(part.split("=") for part in text.split())
+
+
+MANY = {
+    key: "/".join([value] * 32)
+    for key, value in {
+        "delays": "123.456789ms", "jitters": "1.234567ms", "losses": "1.2345678%", "dwells": "12.345678s",
+        "weights": "1.2345", "forward_rates": "1.234567mbit",
+    }.items()
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        *((name, {}) for name in MODELS),
+        ("markov-levels", MANY),
+        ("handover", {"peak": "12.3456789ms", "rate_sigma": "0.3", "forward_rate": "1.23mbit"}),
+    ],
+)
+def test_a_schedule_can_be_made_again_from_its_provenance(name: str, texts: dict[str, str]) -> None:
+    pair = generate(name, texts, Timing(seed=11, duration_s=33.3, step_s=0.05, loop=False))
+    assert pair.provenance is not None
+    assert parse_profile(format_profile(pair)).provenance == pair.provenance
+    model, parameters = _parameters(pair.provenance)
+    timing = {key: parameters.pop(key) for key in ("duration", "step", "loop")}
+    assert timing == {"duration": "33.3s", "step": "50ms", "loop": "false"}
+    assert pair.provenance.seed is not None
+    again = generate(
+        model, parameters, Timing(seed=pair.provenance.seed, duration_s=33.3, step_s=0.05, loop=False)
+    )
+    assert again == pair
+
+
+def test_a_walk_that_would_be_cut_is_refused_however_short_it_is() -> None:
+    with pytest.raises(ProfileError, match="a table of its own") as caught:
+        RandomWalk(jitter_s=0.002, least_s=0.005)
+    assert caught.value.hint == "at most 1.36ms"
+    walk = RandomWalk(jitter_s=0.00136, least_s=0.005)
+    assert all(not step.profile.delay_law.clipped_ratio for step in walk.schedules(Timing())[0].steps)

@@ -17,7 +17,7 @@ Source: Westfall and Young, Resampling-Based Multiple Testing (1993), for the wi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ from netlab.traces.conformance.allowance import EXACT, Allowance
 from netlab.traces.conformance.asked import Asked
 from netlab.traces.conformance.flow import MAX_PACKETS, Flow
 from netlab.traces.conformance.reference import Reference, ReferenceBuilder
-from netlab.traces.conformance.simulation import simulate
+from netlab.traces.conformance.simulation import go_on, simulate
 from netlab.traces.conformance.statistic import STATISTICS, Bounds, Circumstance, Scale, Statistic
 from netlab.traces.seed import Direction, link_seed
 
@@ -135,6 +135,7 @@ def expect(
     seed: int = 0,
     direction: Direction = "forward",
     level: float = DEFAULT_LEVEL,
+    pause: Callable[[], None] = go_on,
 ) -> Expectation:
     """Return what is to be expected of packets sent at these times.
 
@@ -146,6 +147,7 @@ def expect(
         seed: Of the simulation: the same seed, the same bounds.
         direction: Its seeds are its own.
         level: Share of flows as asked that may lie outside, 0.5 % .. 50 %.
+        pause: As for ``simulate``.
 
     Raises:
         ProfileError: A number is out of range, the packets are none or too many, or each is sent so soon after
@@ -161,25 +163,22 @@ def expect(
         raise ProfileError(f"every packet is sent within {allowed.later_s:g} s after a change", hint)
     for_spread, for_level = _flows(asked, sent_s)
     seeds = _seeds(seed, direction, for_spread + for_level)
-    flows = _simulated(asked, sent_s, kept, length_bytes, seeds)
+
+    def flows_of(seeds: Sequence[int]) -> Iterator[Flow]:
+        return (flow.only(kept) for flow in simulate(asked, sent_s, length_bytes, seeds, pause))
+
+    flows = flows_of(seeds)
     # Twice: the spread of a distance from the reference is known once there is one.
     builder = ReferenceBuilder(for_spread, allowed.stragglers)
     for flow in islice(flows, for_spread):
         builder.add(flow)
     reference = builder.build()
-    again = _simulated(asked, sent_s, kept, length_bytes, seeds[:for_spread])
-    spreads = _spreads(again, reference, int(np.count_nonzero(kept)))
+    spreads = _spreads(flows_of(seeds[:for_spread]), reference, int(np.count_nonzero(kept)))
     widest = sorted((_widest(flow, reference, spreads) for flow in flows), reverse=True)
     allowed_spreads = max(widest[max(1, math.floor(level * (for_level + 1) + 1e-9)) - 1], _LEAST_SPREADS)
     return Expectation(
         sent_s, kept, length_bytes, allowed, reference, spreads, allowed_spreads, for_spread + for_level, level
     )
-
-
-def _simulated(
-    asked: Asked, sent_s: NDArray[np.float64], kept: NDArray[np.bool_], length_bytes: int, seeds: Sequence[int]
-) -> Iterator[Flow]:
-    return (flow.only(kept) for flow in simulate(asked, sent_s, length_bytes, seeds))
 
 
 def _flows(asked: Asked, sent_s: NDArray[np.float64]) -> tuple[int, int]:

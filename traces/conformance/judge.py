@@ -12,7 +12,7 @@ Pure: knows no lab and no clock.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from netlab.traces.conformance.asked import Direction as AskedDirection
 from netlab.traces.conformance.expectation import Expectation, Spread, expect
 from netlab.traces.conformance.flow import Flow, flow_of_trace
 from netlab.traces.conformance.report import ConformanceReport, DirectionConformance, StatisticConformance
+from netlab.traces.conformance.simulation import go_on
 from netlab.traces.conformance.statistic import STATISTICS, Circumstance, Statistic
 from netlab.traces.seed import Direction
 from netlab.traces.trace import Trace
@@ -58,6 +59,7 @@ def judge(
     seed: int = 0,
     engine: str = "",
     clock: str = "",
+    pause: Callable[[], None] = go_on,
 ) -> ConformanceReport:
     """Judge the directions of a link.
 
@@ -68,6 +70,7 @@ def judge(
         seed: Of the simulations that bounds are computed from.
         engine: What carried the packets, for the report.
         clock: By which clock, for the report.
+        pause: Called every now and then while flows are simulated.
 
     Raises:
         ProfileError: There is no direction, the level is out of range, or a slot was asked for.
@@ -81,7 +84,14 @@ def judge(
         flow = flow_of_trace(one.trace, one.length_bytes)
         asked = Asked.of(one.asked, one.begin_s)
         expected = expect(
-            asked, flow.sent_s, flow.length_bytes, allowed=allowance, seed=seed, direction=direction, level=each
+            asked,
+            flow.sent_s,
+            flow.length_bytes,
+            allowed=allowance,
+            seed=seed,
+            direction=direction,
+            level=each,
+            pause=pause,
         )
         directions.append(judge_flow(expected, flow, direction))
     return ConformanceReport(

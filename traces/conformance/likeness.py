@@ -12,7 +12,7 @@ and a poor picture: then the distances are large, delivered and expected alike. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -24,7 +24,7 @@ from netlab.traces.conformance.allowance import EXACT, Allowance
 from netlab.traces.conformance.asked import Asked
 from netlab.traces.conformance.flow import Flow
 from netlab.traces.conformance.reference import Reference
-from netlab.traces.conformance.simulation import simulate
+from netlab.traces.conformance.simulation import go_on, simulate
 from netlab.traces.provenance import Origin, Provenance
 from netlab.traces.seed import DIRECTIONS, Direction, link_seed
 from netlab.traces.trace import ClockVerdict, Trace, TracedPath
@@ -37,6 +37,7 @@ _VALUES = 20_000
 """Delays kept of the data: of more, evenly spaced order statistics."""
 _PURPOSE = "what a link as asked shows of the data"
 _FLOATS = 1e-9
+_SOURCE_LETTERS = 80
 
 _WAYS: dict[TracedPath, tuple[Direction, ...]] = {
     TracedPath.FORWARD: ("forward",),
@@ -93,6 +94,7 @@ def compare_with_data(
     *,
     provenance: Provenance | None = None,
     seed: int = 0,
+    pause: Callable[[], None] = go_on,
 ) -> list[Likeness]:
     """Compare what was delivered with the traces that a profile was made from.
 
@@ -102,13 +104,14 @@ def compare_with_data(
         allowance: What is allowed beside chance, each way.
         provenance: Of the profile, for what its fit predicted.
         seed: Of the simulations.
+        pause: As for ``simulate``.
     """
     found = []
     for trace in data:
         ways = _WAYS[trace.path]
         if not _says_delays(trace) or any(way not in delivered for way in ways):
             continue
-        one = _compare(trace, [delivered[way] for way in ways], ways, allowance, seed)
+        one = _compare(trace, [delivered[way] for way in ways], ways, allowance, seed, pause)
         if one is not None:
             origin = _origin(trace, provenance)
             predicted = (None, None) if origin is None else (origin.predicted_ks, origin.predicted_w1_s)
@@ -122,7 +125,12 @@ def _says_delays(trace: Trace) -> bool:
 
 
 def _compare(
-    trace: Trace, flows: Sequence[AskedFlow], ways: Sequence[Direction], allowance: Allowance, seed: int
+    trace: Trace,
+    flows: Sequence[AskedFlow],
+    ways: Sequence[Direction],
+    allowance: Allowance,
+    seed: int,
+    pause: Callable[[], None],
 ) -> Likeness | None:
     """Return how like the data it is; None where nothing arrived."""
     allowed = Allowance(
@@ -134,7 +142,7 @@ def _compare(
         return None
     distances = [
         (reference.kolmogorov_smirnov(other, EXACT), reference.wasserstein_1(other))
-        for other in _simulated(flows, ways, seed)
+        for other in _simulated(flows, ways, seed, pause)
         if other.delays_s.size
     ]
     expected, most = np.median(distances, axis=0), np.max(distances, axis=0)
@@ -142,7 +150,7 @@ def _compare(
     most_ks = float(most[0]) + _FLOATS
     most_w1_s = float(most[1]) + allowed.later_s + reference.straggling.mean_up_s + _FLOATS
     return Likeness(
-        source=trace.source or "data",
+        source=_printable(trace.source) or "data",
         path=trace.path.value,
         measured=int(trace.delays_s.size),
         delivered=int(flow.delays_s.size),
@@ -166,12 +174,18 @@ def _composed(flows: Sequence[Flow]) -> Flow:
     return Flow(first.sent_s[:n], delay_s, first.copies[:n], first.length_bytes)
 
 
-def _simulated(flows: Sequence[AskedFlow], ways: Sequence[Direction], seed: int) -> list[Flow]:
+def _simulated(
+    flows: Sequence[AskedFlow], ways: Sequence[Direction], seed: int, pause: Callable[[], None]
+) -> list[Flow]:
     runs = []
     for one, way in zip(flows, ways, strict=True):
         seeds = [link_seed(seed, _PURPOSE, way, number) for number in range(FLOWS)]
-        runs.append(simulate(one.asked, one.flow.sent_s, one.flow.length_bytes, seeds))
+        runs.append(simulate(one.asked, one.flow.sent_s, one.flow.length_bytes, seeds, pause))
     return [_composed(pair) for pair in zip(*runs, strict=True)]
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:_SOURCE_LETTERS]
 
 
 def _some(delays_s: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ that it exceeds), the simulated ones do as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from netlab.traces.model.fate import Copies, Fates
 from netlab.traces.model.link_models import LinkModels
 from netlab.traces.model.qdisc_change import QdiscChange
 
-__all__ = ["simulate"]
+__all__ = ["go_on", "simulate"]
 
 _CELLS = 10_000_000
 """Packets times seeds held at a time: about 100 MB."""
@@ -32,7 +32,17 @@ _NOT_YET = np.iinfo(np.int64).max
 Moments = NDArray[np.int64]
 
 
-def simulate(asked: Asked, sent_s: NDArray[np.float64], length_bytes: int, seeds: Sequence[int]) -> Iterator[Flow]:
+def go_on() -> None:
+    """Make no pause."""
+
+
+def simulate(
+    asked: Asked,
+    sent_s: NDArray[np.float64],
+    length_bytes: int,
+    seeds: Sequence[int],
+    pause: Callable[[], None] = go_on,
+) -> Iterator[Flow]:
     """Yield one flow a seed.
 
     A corrupted copy counts as arrived only where the flipped bit is one that no checksum covers and nobody
@@ -43,18 +53,25 @@ def simulate(asked: Asked, sent_s: NDArray[np.float64], length_bytes: int, seeds
         sent_s: When each packet is sent; never decreasing, ``[n]``.
         length_bytes: Of each frame.
         seeds: Hashed ones (``link_seed``).
+        pause: Called every now and then, some tenths of a second of computing apart.
     """
     links = max(1, min(len(seeds), _CELLS // max(sent_s.size, 1)))
     sent_ns = np.round(sent_s * 1e9).astype(np.int64)
     for begin in range(0, len(seeds), links):
         some = seeds[begin : begin + links]
-        delay_s, copies = _run(asked, sent_s, sent_ns, length_bytes, some)
+        delay_s, copies = _run(asked, sent_s, sent_ns, length_bytes, some, pause)
         for link in range(len(some)):
+            pause()
             yield Flow(sent_s, delay_s[link], copies[link], length_bytes)
 
 
 def _run(
-    asked: Asked, sent_s: NDArray[np.float64], sent_ns: Moments, length_bytes: int, seeds: Sequence[int]
+    asked: Asked,
+    sent_s: NDArray[np.float64],
+    sent_ns: Moments,
+    length_bytes: int,
+    seeds: Sequence[int],
+    pause: Callable[[], None],
 ) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
     """Return delays and copies of one simulation a seed, ``[seeds, n]`` each."""
     delay_s = np.empty((len(seeds), sent_s.size))
@@ -67,6 +84,7 @@ def _run(
         else:
             models.change_all(QdiscChange.in_full(stretch.state))  # without a seed: the generators go on
         for first in range(stretch.first, stretch.end, _CHUNK_PACKETS):
+            pause()
             here = slice(first, min(first + _CHUNK_PACKETS, stretch.end))
             fates = models.enqueue_batch(sent_ns[here], length_bytes)
             unharmed = None

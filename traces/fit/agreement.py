@@ -18,6 +18,12 @@ __all__ = ["Agreement", "origins_of"]
 FAR = 0.2
 """From so large a Wasserstein distance on, in deviations of the data, a link is no picture of its trace."""
 
+OFF = 0.1
+"""Nor is it where its mean, or what 99 % of the packets do not exceed, is another one by more than this share."""
+
+LEAST_TAIL = 100
+"""Of fewer delays nobody knows what 99 % of them do not exceed."""
+
 
 class Agreement(Struct, frozen=True, kw_only=True):
     """Delays measured on a path and predicted for it.
@@ -32,6 +38,7 @@ class Agreement(Struct, frozen=True, kw_only=True):
         predicted_p99_s: Likewise.
         ks: Kolmogorov-Smirnov distance of both.
         w1_s: Wasserstein distance of both.
+        measured_n: How many delays were measured.
         measured_lag_1: Correlation of each delay in the trace with the next; None where that says nothing. Both
             distances are blind to the order of delays: what has the law and no memory has both at zero.
         predicted_lag_1: The same of what the link delivers to the flow that is predicted for.
@@ -46,6 +53,7 @@ class Agreement(Struct, frozen=True, kw_only=True):
     predicted_p99_s: float
     ks: float
     w1_s: float
+    measured_n: int
     measured_lag_1: float | None = None
     predicted_lag_1: float | None = None
 
@@ -72,14 +80,34 @@ class Agreement(Struct, frozen=True, kw_only=True):
             predicted_p99_s=float(np.quantile(predicted_s, 0.99)),
             ks=ks_distance(measured_s, predicted_s),
             w1_s=wasserstein_1(measured_s, predicted_s),
+            measured_n=int(measured_s.size),
             measured_lag_1=memory[0],
             predicted_lag_1=memory[1],
         )
 
     @property
     def is_far(self) -> bool:
-        """Tell whether what is predicted is no picture of what was measured."""
+        """Tell whether what is predicted is no picture of what was measured, by the distance or a figure."""
+        return self.is_distant or self.has_other_mean or self.has_other_tail
+
+    @property
+    def is_distant(self) -> bool:
+        """Tell whether the delays lie far from those measured, by their deviation."""
         return self.w1_s > max(FAR * self.measured_sd_s, 1e-6)
+
+    @property
+    def has_other_mean(self) -> bool:
+        """Tell whether the mean is another one: a few very long delays move it, and next to no distance."""
+        return _is_off(self.measured_mean_s, self.predicted_mean_s)
+
+    @property
+    def has_other_tail(self) -> bool:
+        """Tell whether what 99 % do not exceed is another, where so many were measured that this is known."""
+        return self.measured_n >= LEAST_TAIL and _is_off(self.measured_p99_s, self.predicted_p99_s)
+
+
+def _is_off(measured_s: float, predicted_s: float) -> bool:
+    return abs(predicted_s - measured_s) > max(OFF * measured_s, 1e-6)
 
 
 def origins_of(traces: Sequence[Trace], agreements: Sequence[Agreement]) -> tuple[Origin, ...]:

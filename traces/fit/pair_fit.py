@@ -22,6 +22,7 @@ from netlab.traces.autocorrelation import lag_1
 from netlab.traces.bound import bounded_number
 from netlab.traces.delivery import sent_delays_s
 from netlab.traces.fit.agreement import Agreement, origins_of
+from netlab.traces.fit.counted import counted
 from netlab.traces.fit.delivered_rate import RateFit, fit_rate
 from netlab.traces.fit.loss_runs import LEVEL, LossFit, fit_loss
 from netlab.traces.fit.order_cost import compensate_order
@@ -112,7 +113,7 @@ def fit_pair(
         forward,
         back,
         "rtt" if sources.are_split else "oneway",
-        f"fitted to {samples} samples, for {packet_rate_hz:g} packets a second",
+        f"fitted to {counted(samples, 'sample')}, for {packet_rate_hz:g} packets a second",
         Provenance(
             method=method,
             origins=origins_of(traces, agreements),
@@ -180,11 +181,11 @@ def _delays(
         if delay_s is None or source is None:
             fields.append({})
         elif rates[way] is None and not source.keeps_order:
-            fields.append({**delay_fields(delay_s), "ordered": False})
+            fields.append({**delay_fields(_in_reach(delay_s, way, assumptions)), "ordered": False})
             assumptions.append(f"{OVERTAKES:.0%} or more of the packets overtook another: the link keeps no order")
         else:
             changed = compensate_order(delay_s, packet_rate_hz, 0.0 if loss is None else loss.direction_ratio)
-            fields.append(delay_fields(changed.delay_s))
+            fields.append(delay_fields(_in_reach(changed.delay_s, way, assumptions)))
             if changed.is_changed:
                 assumptions.append(f"what keeping the order adds is taken off, for {packet_rate_hz:g} packets/s")
     return fields, method
@@ -209,10 +210,23 @@ def _measured(
 def _known(source: DelaySource, assumptions: list[str]) -> NDArray[np.float64]:
     delay_s, cut = within_reach(source.delay_s[~np.isnan(source.delay_s)])
     if cut:
-        assumptions.append(
-            f"{cut} delays were cut to {float(delay_s.max()):.3g} s, as far as netem's tables reach"
-        )
+        assumptions.append(f"{_were(cut)} cut to {float(delay_s.max()):.3g} s, as far as netem's tables reach")
     return delay_s
+
+
+def _in_reach(delay_s: NDArray[np.float64], way: int, assumptions: list[str]) -> NDArray[np.float64]:
+    """Return a direction's law without what splitting or the order's cost has moved out of reach again."""
+    near_s, cut = within_reach(delay_s)
+    if cut:
+        assumptions.append(
+            f"{('forward', 'back')[way]}: {cut / delay_s.size:.2%} of the fitted delays cut to "
+            f"{float(near_s.max()):.3g} s, as far as netem's tables reach"
+        )
+    return near_s
+
+
+def _were(cut: int) -> str:
+    return f"{counted(cut, 'delay')} {'was' if cut == 1 else 'were'}"
 
 
 def _memory_words(sources: Sources) -> str:

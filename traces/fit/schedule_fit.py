@@ -23,9 +23,12 @@ from numpy.typing import NDArray
 from netlab.errors import ProfileError, TraceError
 from netlab.traces.bound import bounded_number
 from netlab.traces.fit.agreement import Agreement, origins_of
+from netlab.traces.fit.changed_levels import changed_words
+from netlab.traces.fit.counted import counted
 from netlab.traces.fit.outages import find_outages
 from netlab.traces.fit.schedule_steps import Direction, Window, WindowedSteps, joint_steps, to_schedule
 from netlab.traces.fit.scheduled_delivery import scheduled_agreements
+from netlab.traces.fit.sending import mean_interval_s
 from netlab.traces.fit.sources import OVERTAKES, LossSource, Sources, find_sources
 from netlab.traces.fit.split import SYMMETRIC, Split
 from netlab.traces.fit.step_levels import DelayLevels, Grid, delay_levels, loss_levels, rate_levels
@@ -108,7 +111,7 @@ def fit_schedule(
         forward,
         back,
         "rtt" if sources.are_split else "oneway",
-        f"{steps.starts_s.size} steps of {step} and outages, as they were measured",
+        f"{counted(steps.starts_s.size, 'step')} of {step} and outages, as they were measured",
         Provenance(
             method=f"schedule: level and spread of the delay, rate and loss in steps of {step}",
             origins=origins_of(traces, agreements),
@@ -128,7 +131,7 @@ def profile_name(traces: Sequence[Trace]) -> str:
 
 def _grid(traces: Sequence[Trace], step_s: float) -> tuple[float, Grid]:
     """Return how long the traces last, at least a step, and the steps that cover it."""
-    lasts_s = max(trace.duration_s for trace in traces)
+    lasts_s = max(_lasts_s(trace) for trace in traces)
     if lasts_s > MAX_SCHEDULE_S:
         raise TraceError(
             f"lasts {lasts_s / 86400:.3g} days: a schedule lasts at most {MAX_SCHEDULE_S / 86400:g}",
@@ -144,6 +147,13 @@ def _grid(traces: Sequence[Trace], step_s: float) -> tuple[float, Grid]:
     return duration_s, Grid(step_s, max(int(np.ceil(duration_s / step_s - 1e-6)), 1))
 
 
+def _lasts_s(trace: Trace) -> float:
+    """Return how long a trace lasts, its last packet included: else an outage before that would never end."""
+    if trace.n < 2 or trace.duration_s > float(trace.t_s[-1]):
+        return trace.duration_s
+    return trace.duration_s + mean_interval_s(trace.t_s)
+
+
 def _steps(
     sources: Sources, grid: Grid, duration_s: float, outage_s: float, assumptions: list[str]
 ) -> WindowedSteps:
@@ -153,14 +163,14 @@ def _steps(
         ProfileError: There are more than a schedule may have.
     """
     levels = [delay_levels(source, grid) for source in sources.delay]
+    rates = [rate_levels(source, grid) for source in sources.rate]
     losses = _windows(sources, levels, grid, outage_s)
     directions = []
     for way in range(2):
-        rate_bps, raised = rate_levels(sources.rate[way], grid)
-        loss = loss_levels(sources.loss[way], grid, losses[way].outside)
-        directions.append(Direction(*levels[way], loss, rate_bps, losses[way].windows))
-        if raised:
-            assumptions.append(f"{raised} steps with less than a full packet a step were given that rate")
+        loss = np.where(rates[way].dead, 1.0, loss_levels(sources.loss[way], grid, losses[way].outside))
+        level_s, spread_s, _ = levels[way]
+        directions.append(Direction(level_s, spread_s, loss, rates[way].rate_bps, losses[way].windows))
+    assumptions += changed_words(levels, rates)
     if any(source is not None and not source.trace.has_loss_runs for source in sources.loss):
         assumptions.append(
             "losses of a step are taken as independent: it is known how many packets were lost, not which, so "

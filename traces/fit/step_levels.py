@@ -20,7 +20,7 @@ from netlab.traces.fit.sources import DelaySource, LossSource, RateSource
 from netlab.traces.fit.split import Split
 from netlab.traces.trace import UNKNOWN
 
-__all__ = ["DelayLevels", "Grid", "delay_levels", "loss_levels", "rate_levels"]
+__all__ = ["DelayLevels", "Grid", "RateLevels", "delay_levels", "loss_levels", "rate_levels"]
 
 LEAST_SPREAD_S, MOST_SPREAD_S = 10e-6, 2.0
 """Less is taken for none: netem would need a table of its own for it. More does not fit into its tables."""
@@ -45,10 +45,25 @@ class Grid(NamedTuple):
 
 
 class DelayLevels(NamedTuple):
-    """Mean and deviation of the delay in each step, ``[steps]`` each."""
+    """Mean and deviation of the delay in each step, ``[steps]`` each, and how many deviations had to be cut."""
 
     level_s: NDArray[np.float64]
     spread_s: NDArray[np.float64]
+    cut: int = 0
+
+
+class RateLevels(NamedTuple):
+    """What gets through in each step.
+
+    Attributes:
+        rate_bps: Mean rate, NaN for no limit, ``[steps]``.
+        dead: Whether nothing gets through in it, nor in one beside it, ``[steps]``.
+        raised: How many other steps had to be raised to the least rate.
+    """
+
+    rate_bps: NDArray[np.float64]
+    dead: NDArray[np.bool_]
+    raised: int = 0
 
 
 def delay_levels(source: DelaySource | None, grid: Grid) -> DelayLevels:
@@ -67,8 +82,11 @@ def delay_levels(source: DelaySource | None, grid: Grid) -> DelayLevels:
     held = _last_with(count > 0)
     level_s, spread_s = level_s[held], np.sqrt(variance[held])
     share = 1.0 if source.share is None else source.share
+    spread_s = np.sqrt(share) * spread_s
     return DelayLevels(
-        np.round(share * level_s, 6), _three_digits(np.minimum(np.sqrt(share) * spread_s, MOST_SPREAD_S))
+        np.round(share * level_s, 6),
+        _three_digits(np.minimum(spread_s, MOST_SPREAD_S)),
+        int((spread_s > MOST_SPREAD_S).sum()),
     )
 
 
@@ -94,25 +112,35 @@ def loss_levels(source: LossSource | None, grid: Grid, outside: NDArray[np.bool_
     return np.round(ratio, 6)
 
 
-def rate_levels(source: RateSource | None, grid: Grid) -> tuple[NDArray[np.float64], int]:
-    """Return the mean rate of each step, NaN for no limit, ``[steps]``, and how many had to be raised.
+def rate_levels(source: RateSource | None, grid: Grid) -> RateLevels:
+    """Return the mean rate of each step, and where nothing gets through for longer than one.
 
     A rate is at least one full packet a step: netem decides when a packet leaves as it enters, so one that
-    met a rate of nothing would wait, and all others behind it, long after the rate has come back.
+    met a rate of nothing would wait, and all others behind it, long after the rate has come back. A step of
+    nothing is a queue that waits; where there are several in a row the path is dead, and what is sent is lost.
     """
     if source is None:
-        return np.full(grid.steps, np.nan), 0
+        return RateLevels(np.full(grid.steps, np.nan), np.zeros(grid.steps, dtype=bool))
     reached_s, carried = carried_bits(source.trace)
     edges_s = grid.edges_s
     bits = np.diff(np.interp(edges_s, reached_s, carried[0]))
     held_s = np.diff(np.interp(edges_s, reached_s, carried[1]))
     known = held_s > 1e-9
     rate = np.where(known, bits, 0.0) / np.where(known, held_s, 1.0)
-    rate = rate[_last_with(known)]
+    # Sums of millions of bits leave a trifle of what was nothing.
+    dead = _not_alone(known & (rate * grid.step_s < 0.5))
+    rate = rate[_last_with(known & ~dead)]
     least = FULL_PACKET_BITS / grid.step_s
-    raised = rate < least
     rounded = np.round(np.maximum(rate, least), -1).astype(np.float64)
-    return rounded, int(raised.sum())
+    return RateLevels(rounded, dead, int(((rate < least) & ~dead).sum()))
+
+
+def _not_alone(steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return those steps that have another one of them beside them, ``[steps]``."""
+    beside = np.zeros_like(steps)
+    beside[1:] |= steps[:-1]
+    beside[:-1] |= steps[1:]
+    return steps & beside
 
 
 def _last_with(known: NDArray[np.bool_]) -> NDArray[np.int64]:

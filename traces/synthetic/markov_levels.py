@@ -25,6 +25,7 @@ from netlab.traces.bound import bounded_duration_s, bounded_number, bounded_rati
 from netlab.traces.distribution import Law
 from netlab.traces.profile import MAX_RATE_BPS, LinkProfile
 from netlab.traces.schedule import Schedule
+from netlab.traces.synthetic.spread import require_room
 from netlab.traces.synthetic.timing import Timing, rounded_s
 
 __all__ = ["MarkovLevels"]
@@ -70,6 +71,8 @@ class MarkovLevels(Struct, frozen=True, kw_only=True):
             bounded_ratio("losses", loss_ratio)
             bounded_number("dwells", dwell_s, 1e-3, 1e6)
             bounded_number("weights", weight, 0.0, 1e6)
+            if self.sigma:  # else there are as many laws as states
+                require_room(jitter_s, delay_s, self.law, ("jitters", "delays"))
         for rate_bps in (*self.forward_rates_bps, *self.back_rates_bps):
             bounded_number("rates", rate_bps, 8.0, MAX_RATE_BPS)
         bounded_number("sigma", self.sigma, 0.0, 3.0)

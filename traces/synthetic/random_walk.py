@@ -52,7 +52,7 @@ class RandomWalk(Struct, frozen=True, kw_only=True):
             raise ProfileError(
                 f"delay = {self.delay_s:g} s: must lie within least .. most, {self.least_s:g} .. {self.most_s:g} s"
             )
-        require_room(self.jitter_s, self.least_s, "least")
+        require_room(self.jitter_s, self.least_s, "normal", ("jitter", "least"))
 
     def schedules(self, timing: Timing) -> tuple[Schedule, Schedule]:
         """Return both directions, which walk apart from one another."""
