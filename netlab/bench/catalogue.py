@@ -98,18 +98,23 @@ CATALOGUE: dict[str, Entry] = {
         virtual_time=True,
     ),
     "replay-timing": Entry(
-        about="steps of schedules applied against asked: 100 a second on 10 links, both directions",
+        about="steps of schedules applied against asked: 100 a second on 10 links; in step and apart, the worse",
         where="replay_timing:replay_timing",
         needs_netem=True,
     ),
     "replay-1000": Entry(
-        about="share of a CPU that playing 1,000 links at 10 steps a second takes",
+        about="share of a CPU that playing 1,000 links at 10 steps a second takes; in step and apart, the worse",
         where="replay_thousand:replay_1000",
         needs_netem=True,
     ),
     "verify-power": Entry(
         about="conformance on wifi-normal: false alarms of 100, and of 100 each mean, loss, bursts wrong",
         where="verify_power:verify_power",
+        wiring="model",
+    ),
+    "verify-level": Entry(
+        about="conformance: how many of 16,000 flows that are as asked fail, against the level it states",
+        where="verify_level:verify_level",
         wiring="model",
     ),
     "guest-boot": Entry(about="netlab guest run -- true", where="commands:guest_boot", wiring="guest"),

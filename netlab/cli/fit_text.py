@@ -105,8 +105,8 @@ def loss_lines(losses: Sequence[LossFit | None]) -> Iterator[str]:
             yield f"bursts    {way}: {times}, lost while bad {_share(loss.loss_in_bad)}"
         elif loss.lost and loss.runs is not None:
             apart = f"at packets {_ms(loss.interval_s)} apart"
-            of = f"{100.0 * loss.chance:.3g} %"
-            yield f"bursts    {way}: none beyond chance {apart} (so few runs, or fewer, come by chance in {of} of such traces)"
+            by_chance = f"so few runs, or fewer, come by chance in {100.0 * loss.chance:.3g} % of such traces"
+            yield f"bursts    {way}: none beyond chance {apart} ({by_chance})"
 
 
 def rate_lines(rates: Sequence[RateFit | None]) -> Iterator[str]:

@@ -251,7 +251,7 @@ def _require_usable(pair: ProfilePair, step_s: float) -> None:
     longer_s = math.ceil(step_s * 1e3 * steps / MOST_STEPS) / 1e3
     raise ProfileError(
         f"{steps} steps in the file: at most {MOST_STEPS}, since each command reads them all before it begins",
-        hint=f"--step {format_duration(longer_s)}, or a part of the trace, or without a file: --profile trace=FILE",
+        hint=f"--step {format_duration(longer_s)}, or a part of the trace",
     )
 
 
