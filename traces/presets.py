@@ -18,6 +18,7 @@ each direction does over time.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.resources
 import math
 import os
@@ -30,8 +31,10 @@ from netlab.errors import ProfileError
 from netlab.traces.key import read_link
 from netlab.traces.pair import MAX_NAME, READINGS, ProfilePair, Reading
 from netlab.traces.profile import LinkProfile
+from netlab.traces.provenance import Origin, Provenance
 from netlab.traces.series import read_series, series_schedule
 from netlab.traces.toml_profile import read_profile
+from netlab.traces.trace import ClockVerdict, TracedPath
 
 __all__ = ["PRESETS", "parse_preset"]
 
@@ -55,6 +58,10 @@ _FIGURES = {
     "wifi-degraded": _Figures(0.080, 0.040, 0.10, "Wi-Fi on a bad day: 80 +- 40 ms, 10 % loss (arXiv 2603.12543)"),
 }
 
+_READ_AS: Mapping[Reading, str] = {
+    "rtt": "the paper's figures are the round trip's: half the mean, 1/sqrt(2) of the deviation each way",
+    "oneway": "the paper's figures are each direction's: the whole mean and deviation each way",
+}
 
 _MODELLED = ("cellular-lte", "satellite-leo", "wifi-home", "wifi-jammed")
 _NAMES = (*_FIGURES, MEASURED, *_MODELLED)
@@ -157,16 +164,43 @@ def _preset(name: str, reading: Reading) -> ProfilePair:
         loss=figures.loss_ratio,
         ordered=False,
     )
-    return ProfilePair(name, direction, direction, reading, figures.description)
+    return ProfilePair(name, direction, direction, reading, figures.description, _published(reading))
+
+
+def _published(reading: Reading) -> Provenance:
+    """Return where the figures of the paper's networks come from, and how they were read."""
+    return Provenance(
+        method="published figures: arXiv 2603.12543 (CALF)",
+        assumptions=(
+            _READ_AS[reading],
+            "each packet by itself, without bursts or memory; the loss ratio holds in each direction",
+        ),
+    )
 
 
 def _measured() -> ProfilePair:
     resource = importlib.resources.files("netlab.traces") / "data" / SERIES_FILE
     with importlib.resources.as_file(resource) as path:
         series = read_series(path)
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     forward, back = series_schedule(series)
     description = f"{len(series.rtt_s)} measured ping round trips, half each way, one a 100 ms step (NIST Net)"
-    return ProfilePair(MEASURED, forward, back, "rtt", description)
+    origin = Origin(
+        source=f"traces/data/{SERIES_FILE}: ping round trips of NIST Net's series, by iproute2's experimental.dat",
+        sha256=sha256,
+        path=TracedPath.ROUND_TRIP.value,
+        clocks=ClockVerdict.ONE_CLOCK.value,
+        n=len(series.rtt_s),
+    )
+    provenance = Provenance(
+        method="replay of a measured series: a sample a step of 100 ms",
+        origins=(origin,),
+        assumptions=(
+            "pings 100 ms apart: the file does not say how often they were sent",
+            "half of each round trip each way",
+        ),
+    )
+    return ProfilePair(MEASURED, forward, back, "rtt", description, provenance)
 
 
 def _trace(text: str) -> ProfilePair:

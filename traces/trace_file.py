@@ -35,14 +35,11 @@ from numpy.typing import NDArray
 from netlab.errors import TraceError
 from netlab.traces.number_columns import NumberError, read_columns, whole_numbers
 from netlab.traces.trace import UNKNOWN, RowError, Trace
-from netlab.traces.trace_header import COLUMNS, HINT, SIGNATURE, VERSION, header_bytes, read_header
+from netlab.traces.trace_header import COLUMNS, HINT, header_bytes, read_header
 from netlab.traces.trace_source import TraceSource
 from netlab.whole_file import whole_file
 
 __all__ = [
-    "COLUMNS",
-    "SIGNATURE",
-    "VERSION",
     "format_trace",
     "parse_trace",
     "read_trace",

@@ -13,12 +13,12 @@ import tempfile
 from pathlib import Path
 
 from netlab.errors import LabError
+from netlab.run_folder import run_folder
 from netlab.traces.conformance.flow import Flow, flow_of_trace
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
 from netlab.traces.toml_profile import format_profile
 from netlab.traces.trace_file import read_trace
-from netlab.working_folder import working_folder
 
 __all__ = ["deliver_on_netem"]
 
@@ -36,9 +36,9 @@ def deliver_on_netem(profile: LinkProfile, packets: int, rate_hz: float, length_
     Raises:
         LabError: There is no guest with virtual time, or it did not come to its end.
     """
-    # Below the working folder: there a guest may write.
-    with tempfile.TemporaryDirectory(prefix=".netlab-", dir=working_folder()) as folder:
-        written, traces = Path(folder) / "link.toml", Path(folder) / "traces"
+    # Not in memory, and where a guest may write too.
+    with run_folder("bench", Path(tempfile.gettempdir())) as folder:
+        written, traces = folder / "link.toml", folder / "traces"
         written.write_text(format_profile(ProfilePair("delivered", profile, profile)), encoding="utf-8")
         payload_bytes = length_bytes - 42  # Ethernet, IPv4 and UDP headers
         command = [

@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -18,7 +20,25 @@ from netlab.cli.types import DURATION, SIZE
 if TYPE_CHECKING:
     from netlab.probe.probe_plan import ProbePlan
 
-__all__ = ["flow_options", "flow_plan"]
+__all__ = ["PLAN_OPTIONS", "as_typed", "flow_options", "flow_plan"]
+
+PLAN_OPTIONS = {
+    "rate_hz": "--rate",
+    "size_bytes": "--size",
+    "count": "--count",
+    "duration_s": "--for",
+    "wait_s": "--wait",
+    "poisson_seed": "--poisson",
+}
+"""Which option says which key of a plan."""
+_FLOW_HINTS = {
+    "rate_hz": "a rate at which one process can send",
+    "size_bytes": "a packet bears its number, and is one Ethernet frame",
+    "count": "verify it with several flows, by other seeds",
+    "duration_s": "verify it with several shorter flows, by other seeds",
+}
+"""What to do about a flow that is not a probe's."""
+_NONE_HINT = "one packet is the least there is; some hundreds say something"
 
 _COUNT = 2000
 _OPTIONS = (
@@ -51,8 +71,31 @@ def flow_plan(count: int | None, duration_s: float | None, rate_hz: float, size_
     """
     from netlab.probe.probe_plan import ProbePlan
 
-    if duration_s is None:
-        return ProbePlan(count=_COUNT if count is None else count, rate_hz=rate_hz, size_bytes=int(size_bytes))
-    if count is not None:
+    if count is not None and duration_s is not None:
         raise click.UsageError("--count and --for say the same thing: give one of them")
-    return ProbePlan.lasting(duration_s, rate_hz, size_bytes=int(size_bytes))
+    hints = dict(_FLOW_HINTS)
+    if (count is not None and count < 1) or (duration_s is not None and not duration_s > 0.0):
+        hints["count"] = hints["duration_s"] = _NONE_HINT
+    with as_typed(hints):
+        if duration_s is None:
+            return ProbePlan(count=_COUNT if count is None else count, rate_hz=rate_hz, size_bytes=int(size_bytes))
+        return ProbePlan.lasting(duration_s, rate_hz, size_bytes=int(size_bytes))
+
+
+@contextlib.contextmanager
+def as_typed(hints: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """Have errors in a plan name the option that was typed, and not the key in Python.
+
+    Args:
+        hints: What to do about a key, where the plan's own hint is about another command.
+    """
+    from netlab.errors import SpecError
+
+    try:
+        yield
+    except SpecError as error:
+        if error.key not in PLAN_OPTIONS:
+            raise
+        message = error.message.removeprefix(f"{error.key}: ")
+        hint = hints.get(error.key, error.hint)
+        raise SpecError(message, key=PLAN_OPTIONS[error.key], hint=hint) from error

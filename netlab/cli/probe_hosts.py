@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from netlab.cli.command import ResultOption, echo_json, say
+from netlab.cli.flow_options import as_typed
 from netlab.cli.service_command import ServiceCommand
 from netlab.cli.types import DURATION, SIZE
 
 __all__ = ["run", "serve"]
 
 _KEY_HELP = "The shared key (netlab key new); needed off loopback."
-_OPTIONS = {
-    "rate_hz": "--rate",
-    "size_bytes": "--size",
-    "count": "--count",
-    "duration_s": "--for",
-    "wait_s": "--wait",
-    "poisson_seed": "--poisson",
-}
-"""Which option says which key of a plan."""
 
 
 @click.command(cls=ServiceCommand)
@@ -150,7 +140,7 @@ def run(
     key = Key.read(key_path) if key_path else None
     files = _files(prefix, one_way=plan.one_way)
     _prepare(files, json_file, key_path)
-    with ProgressLine() as line, _as_typed():
+    with ProgressLine() as line, as_typed():
         measured = probe_path(
             plan,
             Address.parse(peer),
@@ -174,24 +164,10 @@ def _plan(*, count: int | None, duration_s: float | None, rate_hz: float, **rest
 
     if count is not None and duration_s is not None:
         raise click.UsageError("--count and --for say the same thing: give one of them")
-    with _as_typed():
+    with as_typed():
         if count is not None:
             return ProbePlan(count=count, rate_hz=rate_hz, **rest)
         return ProbePlan.lasting(10.0 if duration_s is None else duration_s, rate_hz, **rest)
-
-
-@contextlib.contextmanager
-def _as_typed() -> Iterator[None]:
-    """Have errors in a plan name the option that was typed, and not the key in Python."""
-    from netlab.errors import SpecError
-
-    try:
-        yield
-    except SpecError as error:
-        if error.key not in _OPTIONS:
-            raise
-        message = error.message.removeprefix(f"{error.key}: ")
-        raise SpecError(message, key=_OPTIONS[error.key], hint=error.hint) from error
 
 
 def _prepare(files: dict[str, Path], json_file: Path | None, key_path: str) -> None:

@@ -157,9 +157,12 @@ def _verify(
     if on_model(ctx):
         return verify_on_model(profile, pair, plan, seed, data=data, say=say)
     from netlab.cli.progress_line import ProgressLine
+    from netlab.verification.stage import asked_of
+    from netlab.verification.tail import Tail
 
     engine = the_engine(ctx)
-    say(f"the lab runs {engine.reason}; about {plan.duration_s:.0f} s")
+    lasts_s = plan.duration_s + Tail.of(asked_of(pair).values(), plan).duration_s
+    say(f"the lab runs {engine.reason}; about {lasts_s:.0f} s")
     with ProgressLine() as line:
         return verify_in_lab(
             profile,

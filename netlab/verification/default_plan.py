@@ -11,10 +11,12 @@ from netlab.probe.probe_plan import ProbePlan
 from netlab.traces.pair import ProfilePair
 from netlab.traces.schedule import Schedule
 
-__all__ = ["DEFAULT_COUNT", "DEFAULT_RATE_HZ", "default_count", "default_rate_hz", "plan_warnings"]
+__all__ = ["DEFAULT_COUNT", "DEFAULT_RATE_HZ", "LEAST_COUNT", "default_count", "default_rate_hz", "plan_warnings"]
 
 DEFAULT_COUNT = 2000
 DEFAULT_RATE_HZ = 100.0
+LEAST_COUNT = 30
+"""Of fewer, the outer quantiles are the outermost packets, and a loss of some per cent is mostly none."""
 MOST_COUNT = 50_000
 """A minute of a processor, about, in virtual time."""
 _WHOLE = 0.999
@@ -43,6 +45,8 @@ def default_count(pair: ProfilePair, rate_hz: float, *, virtual: bool) -> int:
 def plan_warnings(pair: ProfilePair, plan: ProbePlan) -> list[str]:
     """Return what a person must know of flows through such a link before trusting the verdict, a line each."""
     warnings = []
+    if plan.count < LEAST_COUNT:
+        warnings.append(f"{plan.count} packets are too few to tell: a verdict takes {LEAST_COUNT} at least")
     pass_s, fitted_hz = _pass_s(pair), _fitted_hz(pair)
     if plan.duration_s < pass_s * _WHOLE:
         warnings.append(

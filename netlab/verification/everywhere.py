@@ -8,6 +8,9 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
+from netlab.namespaces.syscalls import die_with_parent_thread
 from netlab.verification.report import VerificationReport
 from netlab.verification.report_text import delivered_text, value_text
 
@@ -78,7 +82,12 @@ def verify_everywhere(arguments: Sequence[str], say: Callable[[str], None]) -> E
 def _run(name: str, arguments: Sequence[str]) -> Corner:
     command = [sys.executable, "-P", "-m", "netlab", *arguments]
     running = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=functools.partial(_end_with, os.getpid()),  # noqa: PLW1509 - this process has no threads that hold locks
     )
     try:
         out, said = running.communicate()
@@ -98,6 +107,13 @@ def _run(name: str, arguments: Sequence[str]) -> Corner:
         return Corner(name=name, report=None, missing=why[:_ERROR_WORDS])
 
 
+def _end_with(parent: int) -> None:
+    """Have a child, this process, asked to end when we are killed: it takes its lab or its guest along."""
+    die_with_parent_thread(signal.SIGTERM)
+    if os.getppid() != parent:  # it was killed before the kernel was told
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 def comparison_lines(found: Everywhere) -> Iterator[str]:
     """Yield lines that show what each corner delivered, a column each."""
     there = [(corner.name, corner.report) for corner in found.corners if corner.report is not None]
@@ -112,5 +128,4 @@ def comparison_lines(found: Everywhere) -> Iterator[str]:
         if corner.report is None:
             yield f"{corner.name}: not here: {corner.missing}"
             continue
-        failed = [f"{one.direction} {name}" for one in corner.report.conformance.directions for name in one.failed]
-        yield f"{corner.name}: {'pass' if corner.report.holds else 'FAIL: ' + ', '.join(failed)}"
+        yield f"{corner.name}: {corner.report.verdict}"

@@ -83,7 +83,11 @@ class FlowOrder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """
         sent_ns = self.sent_ns
         if not sent_ns.size:
-            raise LabError(f"no packet could be sent {self.direction}", hint="netlab doctor")
+            hint = (
+                f"each is {self.plan.packet_bytes} bytes with its headers: is that more than the link's MTU? "
+                "--size is what it carries, 28 bytes less"
+            )
+            raise LabError(f"no packet could be sent {self.direction}", hint=hint)
         arrivals = np.fromfile(self.file("arrived"), dtype=np.int64).reshape(-1, 2)
         way = OneWay.of(sent_ns, arrivals[:, 0], arrivals[:, 1])
         path = TracedPath.FORWARD if self.direction == "forward" else TracedPath.BACK

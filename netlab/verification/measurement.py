@@ -24,6 +24,7 @@ from netlab.probe.probe_plan import ProbePlan
 from netlab.traces.seed import Direction
 from netlab.traces.trace import Trace
 from netlab.verification.flow_order import FlowOrder, frame_bytes
+from netlab.verification.tail import Tail
 from netlab.whole_file import write_whole
 
 __all__ = ["Ends", "FlowsPlan", "MeasuredFlow", "Running", "measure"]
@@ -79,14 +80,14 @@ class FlowsPlan(Struct, frozen=True, kw_only=True):
         hosts: Who sends forward, and who back.
         addresses: Theirs on the link, likewise.
         plan: What each of them sends.
-        quiet_s: By when what is still on its way has come.
+        tail: How long after the last packet is sent to wait for what is still on its way.
         directions: Which are measured.
     """
 
     hosts: tuple[str, str]
     addresses: tuple[str, str]
     plan: ProbePlan
-    quiet_s: float
+    tail: Tail
     directions: tuple[Direction, ...] = ("forward", "back")
 
     def ends(self, direction: Direction) -> tuple[int, int]:
@@ -146,7 +147,7 @@ def measure(
     begun_ns = now_ns if begun_s is None else now_ns - round((now_s - begun_s) * _NANOSECONDS)
     begin_ns = now_ns + _BEGIN_AFTER_NS  # from now on: however long that took, no packet is overdue
     write_whole(orders[0].begin, str(begin_ns).encode())
-    lasts_s = link.plan.duration_s + link.quiet_s
+    lasts_s = link.plan.duration_s + link.tail.duration_s
 
     def look() -> bool:
         watch(min(max((time.time_ns() - begin_ns) / _NANOSECONDS / lasts_s, 0.0), 1.0))
@@ -173,7 +174,7 @@ def _order(link: FlowsPlan, direction: Direction, folder: Path) -> FlowOrder:
         address=link.addresses[receiver],
         folder=str(folder),
         plan=link.plan,
-        quiet_s=link.quiet_s,
+        quiet_s=link.tail.quiet_s,
         shift_ns=shift_ns,
         token=secrets.randbits(63),
     )

@@ -22,6 +22,7 @@ from netlab.traces.conformance.report import ConformanceReport
 from netlab.traces.provenance import Provenance
 from netlab.traces.seed import Direction
 from netlab.traces.trace import Trace
+from netlab.verification.default_plan import LEAST_COUNT
 from netlab.verification.measurement import MeasuredFlow
 
 __all__ = ["VerificationReport", "longest_pass_s", "verify_measured"]
@@ -63,6 +64,17 @@ class VerificationReport(Struct, frozen=True, kw_only=True):
     def holds(self) -> bool:
         """Return whether all that was asked was delivered."""
         return self.conformance.holds
+
+    @property
+    def verdict(self) -> str:
+        """Return what came of it in words; of too few packets not that they were delivered as asked."""
+        failed = [f"{one.direction} {name}" for one in self.conformance.directions for name in one.failed]
+        if failed:
+            return f"FAIL: {', '.join(failed)}"
+        fewest = min(one.packets for one in self.conformance.directions)
+        if fewest < LEAST_COUNT:
+            return f"too few packets to tell: {fewest}, and a verdict takes {LEAST_COUNT}; nothing has failed"
+        return "pass"
 
 
 def verify_measured(

@@ -9,10 +9,8 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -20,23 +18,21 @@ from netlab.lab import Lab
 from netlab.namespaces.process import HostProcess
 from netlab.namespaces.wire import Wiring
 from netlab.probe.probe_plan import ProbePlan
+from netlab.run_folder import run_folder
 from netlab.traces.conformance.asked import Asked
 from netlab.traces.conformance.simulation import simulate
 from netlab.traces.pair import ProfilePair
-from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.seed import Direction, link_seed
 from netlab.traces.trace import ClockVerdict, Trace, TracedPath
 from netlab.verification.flow_order import frame_bytes
 from netlab.verification.measurement import FlowsPlan, MeasuredFlow, measure
+from netlab.verification.tail import Tail
 
-__all__ = ["LINK_NAME", "asked_of", "measure_lab", "measure_model", "quiet_s", "verification_lab"]
+__all__ = ["LINK_NAME", "asked_of", "measure_lab", "measure_model", "verification_lab"]
 
 LINK_NAME = "verify"
 _HOSTS = ("near", "far")
 _LOOK_S = 0.0005
-_LEAST_QUIET_S, _MOST_QUIET_S = 0.5, 60.0
-_WIDEST_TABLE = 4.0
-"""A table's entries are at most so many jitters."""
 
 Watch = Callable[[float], None]
 
@@ -90,10 +86,10 @@ def measure_lab(
         hosts=_HOSTS,
         addresses=(lab.hosts[_HOSTS[0]].address, lab.hosts[_HOSTS[1]].address),
         plan=plan,
-        quiet_s=max(quiet_s(one, plan) for one in asked.values()),
+        tail=Tail.of(asked.values(), plan),
     )
-    with tempfile.TemporaryDirectory(prefix="netlab-verify-") as folder:
-        return measure(link, _LabEnds(lab), Path(folder), source=source, on_begin=lambda: _play(lab), watch=watch)
+    with run_folder("verify") as folder:
+        return measure(link, _LabEnds(lab), folder, source=source, on_begin=lambda: _play(lab), watch=watch)
 
 
 def asked_of(pair: ProfilePair) -> dict[Direction, Asked]:
@@ -139,14 +135,3 @@ def measure_model(asked: Mapping[Direction, Asked], plan: ProbePlan, seed: int) 
         )
         measured[direction] = MeasuredFlow(trace, frame_bytes(plan), 0.0)
     return measured
-
-
-def quiet_s(asked: Asked, plan: ProbePlan) -> float:
-    """Return after how long a silence nothing more is on its way: the longest delay, and a packet's time."""
-    return min(max(_LEAST_QUIET_S, *(_longest_s(state, plan) for state in asked.states)), _MOST_QUIET_S)
-
-
-def _longest_s(state: QdiscState, plan: ProbePlan) -> float:
-    rate = state.rate_bytes_per_s
-    wire_s = 2.0 * frame_bytes(plan) / rate if rate else 0.0
-    return _LEAST_QUIET_S + (state.latency_ns + _WIDEST_TABLE * state.jitter_ns) / 1e9 + wire_s

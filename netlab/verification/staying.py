@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from netlab.errors import LabError, SpecError
+from netlab.errors import LabError, NetlabError, SpecError
 from netlab.holder.client import ask
 from netlab.holder.directory import LabDirectory
 from netlab.holder.messages import AskLink, LinkAsked
 from netlab.namespaces.process_output import last_lines
 from netlab.namespaces.relay.requests import PlainState, from_plain
 from netlab.probe.probe_plan import ProbePlan
+from netlab.run_folder import run_folder
 from netlab.service_run import netlab_command
 from netlab.traces.conformance.allowance import Allowance
 from netlab.traces.conformance.asked import Asked
@@ -29,12 +30,13 @@ from netlab.traces.profile import LinkProfile
 from netlab.traces.seed import Direction
 from netlab.verification.measurement import FlowsPlan, MeasuredFlow, measure
 from netlab.verification.report import VerificationReport, verify_measured
-from netlab.verification.stage import quiet_s
+from netlab.verification.tail import Tail
 
 __all__ = ["verify_staying"]
 
 _OUTPUT_BYTES = 1 << 16
 _END_WITHIN_S = 10.0
+_GONE_WITHIN_S, _LOOK_S = 3.0, 0.05
 
 
 def verify_staying(
@@ -70,12 +72,16 @@ def verify_staying(
         hosts=before.hosts,
         addresses=before.addresses,
         plan=plan,
-        quiet_s=max(quiet_s(one, plan) for one in asked.values()),
+        tail=Tail.of(asked.values(), plan),
     )
-    with tempfile.TemporaryDirectory(prefix="netlab-probe-") as folder, _lab_ends(record.id, Path(folder)) as ends:
+    with (
+        _still_there(record.id, record.name),
+        run_folder("probe-lab") as folder,
+        _lab_ends(record.id, folder) as ends,
+    ):
         source = f"netlab probe lab {record.name} --link {before.link}"
-        measured = measure(flows, ends, Path(folder), source=source, watch=watch)
-    _require_unchanged(before, ask(name, AskLink(link=before.link), LinkAsked))
+        measured = measure(flows, ends, folder, source=source, watch=watch)
+        _require_unchanged(before, ask(record.id, AskLink(link=before.link), LinkAsked))
     report = verify_measured(
         asked,
         measured,
@@ -111,6 +117,32 @@ def _require_unchanged(before: LinkAsked, after: LinkAsked) -> None:
     if (before.forward, before.back) != (after.forward, after.back) or after.playing:
         hint = "measure again, and leave the link alone meanwhile"
         raise LabError(f"link {before.link} was changed while it was measured", hint=hint)
+
+
+@contextlib.contextmanager
+def _still_there(lab: str, name: str) -> Iterator[None]:
+    """Have what fails since the lab is being taken down say so."""
+    try:
+        yield
+    except NetlabError as error:
+        if _is_gone(lab):
+            hint = f"netlab lab up makes it again; netlab probe lab {name} takes as long as its flows"
+            raise LabError(f"lab {name} was taken down, or died, while it was measured", hint=hint) from error
+        raise
+
+
+def _is_gone(lab: str) -> bool:
+    """Return whether a lab is gone, or so within moments: its processes end before it does."""
+    deadline_s = time.monotonic() + _GONE_WITHIN_S
+    while True:
+        try:
+            if LabDirectory.of_this_user().find(lab).state != "up":
+                return True
+        except NetlabError:
+            return True
+        if time.monotonic() > deadline_s:
+            return False
+        time.sleep(_LOOK_S)
 
 
 class _Command:

@@ -15,6 +15,7 @@ from netlab.verification.default_plan import plan_warnings
 from netlab.verification.measurement import MeasuredFlow
 from netlab.verification.report import VerificationReport, verify_measured
 from netlab.verification.stage import asked_of, measure_lab, measure_model, verification_lab
+from netlab.verification.tail import Tail
 
 __all__ = ["verify_in_lab", "verify_on_model"]
 
@@ -48,9 +49,11 @@ def verify_in_lab(
 
     Raises:
         ProfileError: What was asked cannot be judged; nothing has been made then.
+        SpecError: It takes too long; likewise.
         NetlabError: The lab cannot be made, or not measured.
     """
     asked = asked_of(pair)
+    Tail.of(asked.values(), plan)  # refused before there is a lab
     about_plan = plan_warnings(pair, plan)
     for text in about_plan:
         say(text)

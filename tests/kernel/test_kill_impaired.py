@@ -7,13 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 KILLS = 50
 SEED = 20260102
 
 
-def test_killed_at_random_moments_leaves_nothing() -> None:
+@pytest.mark.parametrize("profile", ["wifi-degraded", "measured"])  # the second one's steps are being played
+def test_killed_at_random_moments_leaves_nothing(profile: str) -> None:
     program = Path(__file__).parents[1] / "lab" / "killed_lab.py"
-    command = [sys.executable, str(program), str(KILLS), str(SEED), "wifi-degraded"]
+    command = [sys.executable, str(program), str(KILLS), str(SEED), profile]
     done = subprocess.run(command, stdout=subprocess.PIPE, timeout=600, check=True)
     deaths = json.loads(done.stdout)
     assert len(deaths) == KILLS

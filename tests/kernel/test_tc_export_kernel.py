@@ -241,7 +241,8 @@ def test_a_looping_schedule_begins_again_until_it_is_stopped(place: tuple[Namesp
     steps = (Step(0.0, LinkProfile(delay_s=0.010)), Step(0.1, LinkProfile(delay_s=0.020)))
     script = script_for(Schedule(steps, 0.2, loop=True), at_s=None)
 
-    def watch() -> list[int]:
+    def watch() -> tuple[list[int], float]:
+        began_s = time.monotonic()
         with subprocess.Popen(["sh", "-c", script], start_new_session=True, stderr=subprocess.PIPE) as player:
             seen: list[int] = []
             deadline = time.monotonic() + 30.0
@@ -253,16 +254,19 @@ def test_a_looping_schedule_begins_again_until_it_is_stopped(place: tuple[Namesp
                     continue  # not there yet
                 if seen[-1:] != [latency_ns]:
                     seen.append(latency_ns)
+            took_s = time.monotonic() - began_s
             player.terminate()
             player.wait(30.0)
             with contextlib.suppress(ChildProcessError):  # its orphans are ours
                 while True:
                     os.waitpid(-player.pid, 0)
-            return seen
+            return seen, took_s
 
-    seen = namespace.call(watch)
+    seen, took_s = namespace.call(watch)
     assert len(seen) == 5
     assert set(seen) == {10_000_000, 20_000_000}
+    # Four changes, none before its time; not a whole 0.4 s as the script reads a clock that may be slewed.
+    assert took_s >= 0.39
     time.sleep(0.3)
     assert NetemQdisc(route, BY_TC).read().latency_ns == seen[-1] != 0  # nobody plays on
 

@@ -33,6 +33,7 @@ def live(token: str, report_fd: int, profile: str | None) -> None:
                 os.write(report_fd, f"{node.namespace.inode}\n".encode())
             lab.add_link(edge, agent, profile)
             os.write(report_fd, f"{lab.links['edge-agent'].wire.namespace.inode}\n".encode())
+            lab.play()  # which does nothing unless the profile has schedules
             for host in (edge, agent, edge):
                 host.start(["sh", "-c", FAMILY])
             os.write(report_fd, b"up\n")

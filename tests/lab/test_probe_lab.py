@@ -109,6 +109,19 @@ def test_a_change_meanwhile_is_found_out(labs: StayingLabs) -> None:
     assert "link radio was changed while it was measured" in said
 
 
+def test_a_lab_taken_down_meanwhile_is_said_to_be(labs: StayingLabs) -> None:
+    labs.up()
+    running = start_probe(labs, "field", "--link", "radio", "--count", "100000")
+    deadline_s = time.monotonic() + 60
+    while len(labs.show("field")["hosts"][0]["processes"]) < 2:
+        assert time.monotonic() < deadline_s, "no flow has begun"
+        time.sleep(0.05)
+    assert labs.run("down", "field").returncode == 0
+    out, said = running.communicate(timeout=60)
+    assert (running.returncode, out) == (1, "")
+    assert "lab field was taken down, or died, while it was measured" in said
+
+
 def test_ctrl_c_leaves_nothing_in_the_lab(labs: StayingLabs) -> None:
     labs.up()
     running = start_probe(labs, "field", "--link", "radio", "--count", "100000")

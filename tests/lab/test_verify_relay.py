@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from measured_network import RATE_HZ, fitted_profile, fitted_schedule, replayed
+from orphans import Orphans
 
 from netlab.namespaces.relay.wiring import RelayWiring
 from netlab.probe.probe_plan import ProbePlan
@@ -102,3 +105,47 @@ def test_all_engines_side_by_side_are_really_run(tmp_path: Path) -> None:
         assert report["machine"]["engine"] == name
         lost[name] = [one["packets"] - one["arrived"] for one in report["conformance"]["directions"]]
     assert lost["relay"] == lost["model"] and sum(lost["model"]) > 0
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", "-m", "netlab", "verify", "delay=5ms", "--allowance", "50ms", *words]
+    return subprocess.Popen(
+        command, env=os.environ | {"XDG_RUNTIME_DIR": str(folder)}, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def wait_until(is_so: Callable[[], bool], what: str) -> None:
+    deadline_s = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline_s, what
+        time.sleep(0.05)
+
+
+def test_what_a_killed_run_leaves_the_next_one_sweeps(tmp_path: Path) -> None:
+    orphans = Orphans()
+    killed = start(tmp_path, "--on", "relay", "--count", "100000")
+    wait_until(lambda: bool(list(tmp_path.glob("*verify*"))), "no flow has begun")
+    killed.kill()
+    killed.wait()
+    orphans.bury()
+    assert len(list(tmp_path.glob("*verify*"))) == 1, "nobody could remove it"
+    assert start(tmp_path, "--on", "relay", "--count", "50").wait(60) == 0
+    assert list(tmp_path.glob("*verify*")) == []
+
+
+def test_a_killed_comparison_takes_its_run_along(tmp_path: Path) -> None:
+    orphans = Orphans()
+    killed = start(tmp_path, "--all-engines", "--count", "100000")
+    wait_until(lambda: bool(list(tmp_path.glob("*verify*"))), "no flow has begun")
+    (child,) = children(killed.pid)
+    killed.kill()
+    killed.wait()
+    orphans.bury(within_s=15.0)
+    assert not Path(f"/proc/{child}").exists(), "its child still runs"
+    assert list(tmp_path.glob("*verify*")) == [], "the child has cleaned up"
+
+
+def children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    return [int(word) for word in text.split()]

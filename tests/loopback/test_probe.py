@@ -27,7 +27,7 @@ from netlab.probe.prober import Measured, Prober, probe_path
 from netlab.probe.prober_link import ProberLink
 from netlab.probe.reflection import Answer, Reflection
 from netlab.probe.reflector import Reflector
-from netlab.probe.stamped_socket import StampedSocket
+from netlab.probe.stamped_socket import Datagram, StampedSocket
 from netlab.traces.trace import ClockVerdict
 from netlab.traces.trace_file import read_trace
 from netlab.wire.address import Address
@@ -257,6 +257,23 @@ def test_an_agent_is_no_reflector() -> None:
         finally:
             done.set()
             thread.join(PATIENCE_S)
+
+
+def test_how_late_a_datagram_is_taken_is_in_no_delay(
+    reflector: Reflector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = StampedSocket.take
+
+    def late(self: StampedSocket) -> Datagram | None:
+        time.sleep(0.03)
+        return take(self)
+
+    monkeypatch.setattr(StampedSocket, "take", late)
+    plan = ProbePlan(rate_hz=10.0, count=11, wait_s=0.5)
+    result = probe_path(plan, reflector.address, KEY, one_clock=True).result
+    assert [trace.n for trace in result.traces] == [plan.count] * 3
+    for trace in result.traces:
+        assert 0.0 < float(np.median(trace.delay_s)) < 0.01
 
 
 def test_a_port_that_is_taken_is_said(reflector: Reflector) -> None:

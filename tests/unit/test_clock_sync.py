@@ -276,3 +276,18 @@ def test_a_million_delays_take_about_a_second_even_in_the_worst_order() -> None:
     begin = time.perf_counter()
     assert LowerEnvelope.of(t_s, convex).t_s.size > 900_000
     assert time.perf_counter() - begin < 20.0  # it would be hours if it grew with n squared
+
+
+@pytest.mark.parametrize(
+    ("error_ratio", "verdict"), [(0.2, ClockVerdict.VARIATION_ONLY), (0.05, ClockVerdict.CORRECTED)]
+)
+def test_a_level_is_claimed_where_its_error_is_below_a_tenth_of_it(
+    error_ratio: float, verdict: ClockVerdict
+) -> None:
+    # Ten delays, so no drift. The i-th spacing is s / i: its weighted mean is s, and the error of both s / sqrt 2.
+    spacing_s = math.sqrt(2.0) * error_ratio * 0.02
+    waits_s = np.concatenate([[0.0], np.cumsum(spacing_s / np.arange(1, 10))])
+    t_s = np.arange(10.0)
+    clocks = synchronise(t_s, 0.02 + waits_s + 5.0, t_s, 0.02 + waits_s[::-1] - 5.0)
+    assert clocks.error_s == pytest.approx(error_ratio * 0.02)
+    assert clocks.verdict is verdict

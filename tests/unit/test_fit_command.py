@@ -216,3 +216,14 @@ def test_more_steps_than_a_file_can_be_used_with_are_refused(tmp_path):
     assert done.exit_code == 2 and not (tmp_path / "long.toml").exists()
     assert "steps in the file: at most 20000" in done.stderr and "hint: --step 101ms, or a part" in done.stderr
     assert run("schedule", long, "--step", "101ms", "-o", tmp_path / "long.toml").exit_code == 0
+
+
+def test_delays_longer_than_a_links_are_cut_in_a_fit_and_refused_in_a_schedule_by_the_traces_name(tmp_path):
+    delay_s = np.where(np.arange(100) % 2, 3602.0, 3604.0)
+    hours = written(tmp_path, "hours.csv", delay_s=delay_s, path=TracedPath.FORWARD)
+    fitted = run("fit", hours, "-o", tmp_path / "a.toml")
+    assert "assumed   forward: 100.00% of the fitted delays cut to 3.6e+03 s" in fitted.stdout, fitted.output
+    kept = run("schedule", hours, "-o", tmp_path / "b.toml")
+    assert kept.exit_code == 2
+    assert "netlab: hours.csv: a mean delay of 3604 s in a step: a link's is at most 3600 s" in kept.stderr
+    assert "hint: check the unit of its delays" in kept.stderr

@@ -111,6 +111,16 @@ def test_rescaling_is_sampling_the_path_less_often():
     assert slow.loss_in_bad == fast.loss_in_bad < 1.0
 
 
+@pytest.mark.parametrize("share", [None, 0.5])
+@pytest.mark.parametrize("packet_rate_hz", [1000.0, 100.0, 20.0])
+def test_a_chain_that_loses_some_in_bad_loses_as_many_as_the_direction_does(share, packet_rate_hz):
+    fit = fit_loss(LossSource(lossy(in_time(100_000, 0.01, 0.2, 4.0, 0.8, seed=5)))).for_direction(share)
+    chain = fit.at_rate(packet_rate_hz)
+    # p, r and the loss in bad are kept to four digits each.
+    assert chain.loss_in_bad == pytest.approx(0.8, abs=0.02)
+    assert chain.loss_ratio_mean == pytest.approx(fit.direction_ratio, rel=1e-3)
+
+
 def test_independent_losses_are_a_ratio_but_for_one_in_a_hundred():
     alarms = 0
     for seed in range(200):

@@ -11,9 +11,11 @@ from netlab.errors import ProfileError, TraceError
 from netlab.traces.delivery import sent_delays_s
 from netlab.traces.distance import wasserstein_1
 from netlab.traces.fit import schedule_fit
+from netlab.traces.fit.delivered_rate import carried_bits, fit_rate
 from netlab.traces.fit.schedule_fit import fit_schedule
 from netlab.traces.fit.schedule_steps import Direction, Window, joint_steps, to_schedule
 from netlab.traces.fit.scheduled_delivery import scheduled_delays_s
+from netlab.traces.fit.sources import RateSource
 from netlab.traces.fit.split import Split
 from netlab.traces.fit.step_levels import Grid
 from netlab.traces.toml_profile import format_profile, parse_profile
@@ -149,6 +151,10 @@ def test_a_round_trips_outage_loses_as_many_round_trips(packets):
     pair = fit_schedule([measured], 0.02).pair
     sent_s = measured.t_s + 1e-6
     assert np.array_equal(sent_round_trips(pair, sent_s), lost == 0)
+    # The packet sent at 0.77 s met the outage on its way back, 30 ms later; too short a one is forward's alone.
+    begin_s = 0.77 if packets == 3 else 0.77 + 0.03
+    assert outages(pair.forward)[0][0] == pytest.approx(begin_s)
+    assert [begin for begin, _ in outages(pair.back)] == ([] if packets == 3 else [pytest.approx(begin_s)])
     assert pair.reading == "rtt" and pair.forward.steps[0].profile.delay_s == 0.03
 
 
@@ -160,6 +166,17 @@ def test_a_declared_split_moves_delays_and_losses():
     whole = fit_schedule([measured], 0.02, split=Split.parse("0:1")).pair
     assert outages(whole.forward) == [] and outages(whole.back) == [(1.0, 1.5)]
     assert any("70:30 (forward:back), as declared" in text for text in pair.provenance.assumptions)
+
+
+@pytest.mark.parametrize(("split", "shares"), [("50:50", (0.5, 0.5)), ("70:30", (0.7, 0.3))])
+def test_a_round_trips_spread_is_divided_as_its_variance_is(split, shares):
+    measured = trace(np.tile([0.090, 0.110], 200), path=TracedPath.ROUND_TRIP)  # 100 +- 10 ms, 20 packets a step
+    pair = fit_schedule([measured], 0.2, split=Split.parse(split)).pair
+    for schedule, share in zip((pair.forward, pair.back), shares, strict=True):
+        (profile,) = {step.profile for step in schedule.steps}
+        assert profile.delay_s == pytest.approx(share * 0.100)
+        # Spreads are kept to three digits; the variances of both ways add up to the round trip's.
+        assert profile.jitter_s == pytest.approx(share**0.5 * 0.010, rel=1e-3)
 
 
 def test_losses_in_a_ratio_are_split_so_that_both_ways_lose_them():
@@ -339,3 +356,36 @@ def test_a_schedule_ends_on_a_step_that_delivers_where_the_trace_does():
     pair = fit_schedule([measured], 0.1).pair
     assert pair.forward.steps[-1].profile.loss == pair.back.steps[-1].profile.loss == 0.0
     assert not any("for ever" in text for text in pair.warnings())
+
+
+def test_an_outage_before_the_very_last_packet_ends_with_it():
+    """Packets sent three at a time: the usual time from row to row, and so how long the last one holds, is 0."""
+    lost = np.repeat(np.array([0, 1, 1, 0], dtype=np.int8), 3)
+    measured = Trace.of(
+        np.repeat(np.arange(4.0), 3), path=TracedPath.FORWARD, clocks=ClockVerdict.ONE_CLOCK, lost=lost
+    )
+    pair = fit_schedule([measured], 0.5).pair
+    assert pair.forward.steps[-1].start_s == 3.0 and pair.forward.steps[-1].profile.loss == 0.0
+    assert pair.forward.duration_s > 3.0 and not any("for ever" in text for text in pair.warnings())
+
+
+def test_rates_whose_bins_overlap_are_counted_once():
+    """A second's rate that the next one follows after half of it holds until then."""
+    rates = trace(rate_bps=[1e6, 3e6], interval_s=0.5, bin_s=1.0)
+    moments_s, carried = carried_bits(rates)
+    assert moments_s.tolist() == [0.0, 0.5, 0.5, 1.5]
+    assert carried[:, -1].tolist() == [0.5 * 1e6 + 1.0 * 3e6, 1.5]
+    fit = fit_rate(RateSource(rates))
+    assert (fit.rate_bps, fit.known_s) == (pytest.approx(3.5e6 / 1.5, rel=1e-3), 1.5)
+
+
+def test_an_outage_across_steps_of_other_levels_is_one_step():
+    levels = np.array([0.010, 0.020, 0.030, 0.040])
+    nothing = np.zeros(4)
+    windows = Window(np.array([0.05]), np.array([0.25]))
+    out = Direction(levels, nothing, nothing, np.full(4, np.nan), windows)
+    still = Direction(nothing, nothing, nothing, np.full(4, np.nan), Window.none())
+    steps = joint_steps(out, still, Grid(0.1, 4), 0.4)
+    assert steps.starts_s.tolist() == [0.0, 0.05, 0.25, 0.3]
+    assert steps.states[0, :, 0].tolist() == [0.010, 0.010, 0.030, 0.040]
+    assert steps.states[0, :, 2].tolist() == [0.0, 1.0, 0.0, 0.0]

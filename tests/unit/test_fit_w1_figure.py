@@ -11,6 +11,7 @@ from netlab.traces.distribution import kernel_delays_ns, standard_quantiles
 
 
 def test_the_data_are_what_is_said_of_them():
+    assert [data.times for data in data_sets()] == [5.0, 3.0, 3.0, 3.0]
     pings, column, held, satellite = (data.delay_s for data in data_sets())
     assert pings.size == 13_448
     assert (pings.mean(), pings.std(), pings.max()) == (

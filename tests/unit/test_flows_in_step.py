@@ -15,9 +15,10 @@ from netlab.probe.probe_plan import ProbePlan
 from netlab.verification import measurement
 from netlab.verification.flow_order import FlowOrder
 from netlab.verification.measurement import FlowsPlan, MeasuredFlow, measure
+from netlab.verification.tail import Tail
 
 PLAN = ProbePlan(count=100, rate_hz=100.0)
-LINK = FlowsPlan(hosts=("a", "b"), addresses=("10.0.0.1", "10.0.0.2"), plan=PLAN, quiet_s=0.5)
+LINK = FlowsPlan(hosts=("a", "b"), addresses=("10.0.0.1", "10.0.0.2"), plan=PLAN, tail=Tail(0.0, 0.5))
 SECOND = 1_000_000_000
 
 

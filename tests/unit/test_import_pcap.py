@@ -119,6 +119,19 @@ def test_a_late_echo_of_what_was_sent_again_is_no_delay(tmp_path: Path) -> None:
     assert delays_ms(imported(tmp_path, connection.packets)) == [20.0]
 
 
+def test_an_echo_of_a_tick_in_which_something_was_sent_again_is_no_delay(tmp_path: Path) -> None:
+    """New data and, in the same tick, older data again: nobody can know which of the two is echoed."""
+    connection = Connection()
+    connection.data(0, 0)
+    connection.data(5, 100, tsval=505)
+    connection.data(5.4, 0, tsval=505)
+    connection.ack(30, 200, 5)
+    connection.data(100, 200)
+    connection.ack(120, 300, 100)
+    trace = imported(tmp_path, connection.packets)
+    assert (delays_ms(trace), "1 retransmissions" in trace.source) == ([20.0], True)
+
+
 def test_duplicate_acknowledgements_count_once(tmp_path: Path) -> None:
     connection = Connection()
     connection.data(0, 0)

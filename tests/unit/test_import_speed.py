@@ -16,6 +16,7 @@ def test_the_figure_is_measured(monkeypatch):
     figure = import_speed.import_speed(said.append)
     assert figure.name == "import-speed" and figure.n == 2
     assert figure.value is not None and figure.value > 0.0 and figure.holds == (figure.value < 3.0)
+    assert import_speed.TARGET_S == 3.0 and figure.target == "under 3 s each"
     assert "ping" in figure.note and "csv" in figure.note and "numpy.loadtxt" in figure.note
     assert len(said) == 5
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from netlab.errors import ProfileError
@@ -14,6 +16,27 @@ from netlab.traces.schedule import Schedule
 from netlab.traces.toml_profile import format_profile, parse_profile
 
 PAGE = (Path(__file__).parents[2] / "docs" / "presets.md").read_text()
+
+
+DIGESTS = {
+    "ethernet-clean": "d9b4877567dc020ce2621e5a12f9ebfb6e3101cd0974e148c4efd085066072bd",
+    "wifi-normal": "2feb9d722797e7cbd83085b3f686dbed6a7b4b05be33f2a01daf17dc47bd1998",
+    "wifi-degraded": "76409d91fa559d235662727e8eadafa84187fb863e7e17d70f0f61a69b6fb65f",
+    "measured": "0a9f48122c3fc2b98ec09d1e622d660765480a97960e8583ded1e61c2eb50614",
+    "cellular-lte": "5b626507ce9312e959beccf41aba9cb25627ac04562ff8b0a22297f37affbc8c",
+    "satellite-leo": "f4fc17d5c3f8cb6ec7e868d221fbb4d243f05f413d660ea57eafa4b1de7c7228",
+    "wifi-home": "0008273163584e1801084f79e9e8ed25365e0d7c73e39bea019e593262121d89",
+    "wifi-jammed": "710f76458291a6c2578a8ffc04018ded8a0095ca3cfde7ef6c3867b1e282b618",
+}
+"""Of each preset as a file, without its provenance: whoever changes one has changed what a name means."""
+
+
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_a_presets_name_means_the_same_network_for_ever(name: str) -> None:
+    text = format_profile(msgspec.structs.replace(PRESETS[name], provenance=None))
+    assert hashlib.sha256(text.encode()).hexdigest() == DIGESTS[name]
+    if name in ("cellular-lte", "satellite-leo"):
+        assert "rate = " in text
 
 
 @pytest.mark.parametrize("name", list(PRESET_MODELS))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from link_strategies import refused
 
+import netlab.traces
 from netlab.errors import ProfileError
 from netlab.traces.loss import GilbertElliott
 from netlab.traces.pair import ProfilePair
@@ -16,7 +19,7 @@ from netlab.traces.presets import PRESETS, parse_preset
 from netlab.traces.profile import LinkProfile
 from netlab.traces.schedule import Schedule
 from netlab.traces.slot import Slot
-from netlab.traces.toml_profile import write_profile
+from netlab.traces.toml_profile import format_profile, parse_profile, write_profile
 
 ROOT_2 = math.sqrt(2.0)
 
@@ -75,6 +78,24 @@ def test_measured_is_half_the_series_each_way():
     assert pair.forward.steps[0].profile == LinkProfile(delay_s=0.1863 / 2)
     assert pair.round_trip_mean_s == pytest.approx(0.182485, abs=1e-6)
     assert pair.round_trip_sd_s == pytest.approx(0.012358, abs=1e-6)
+
+
+@pytest.mark.parametrize("text", [f"{name}@{way}" for name, *_ in PAPER for way in ("rtt", "oneway")])
+def test_the_papers_networks_say_where_they_are_from_and_how_they_were_read(text):
+    pair = parse_preset(text)
+    assert "arXiv 2603.12543" in pair.provenance.method and pair.provenance.origins == ()
+    assert ("round trip's" if text.endswith("@rtt") else "each direction's") in pair.provenance.assumptions[0]
+    assert parse_profile(format_profile(pair)) == pair
+
+
+def test_measured_names_its_file():
+    pair = parse_preset("measured")
+    (origin,) = pair.provenance.origins
+    data = (Path(netlab.traces.__file__).parent / "data" / "ping_series.dat").read_bytes()
+    assert origin.sha256 == hashlib.sha256(data).hexdigest() and "ping_series.dat" in origin.source
+    assert (origin.path, origin.clocks, origin.n) == ("round-trip", "one-clock", 600)
+    assert any("100 ms apart" in text for text in pair.provenance.assumptions)
+    assert parse_profile(format_profile(pair)) == pair
 
 
 def test_inline_options_are_each_directions():

@@ -143,6 +143,18 @@ def test_replies_that_come_after_the_wait_are_late_and_those_without_a_stamp_are
     assert (record.n_replies, record.unstamped, record.late_replies) == (1, 1, 1)
 
 
+def test_a_reply_arrives_when_the_kernel_says_and_not_when_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    monkeypatch.setattr(prober_module, "time", world)
+    prober = Prober(PLAN, world)  # type: ignore[arg-type]
+    prober.record.note_sent(EPOCH_NS)
+    reply = frames.build_reply(ProbeReply(0, EPOCH_NS, EPOCH_NS, 0, 0), PLAN.size_bytes)
+    world.waiting.append(Taken(reply, EPOCH_NS + MS))
+    world.ns += 30 * MS  # the prober was elsewhere
+    assert prober._take() == 0
+    assert prober.record.replies["arrival_ns"].tolist() == [EPOCH_NS + MS]
+
+
 class ReflectorSocket:
     """A socket for a reflector: each look at its clock finds it a millisecond on."""
 
@@ -186,15 +198,16 @@ class Peer:
         self.sealer = Sealer(agreement.sending, agreement.session)
         self.opener = CopyOpener(agreement.receiving, agreement.session, Statistics())
 
-    def give(self, packet: bytes, *, is_stamped: bool = True) -> list[bytes]:
-        self.socket.arrived.append(Datagram(packet, HOME, self.socket.ns, is_stamped))
+    def give(self, packet: bytes, *, is_stamped: bool = True, stamp_ns: int | None = None) -> list[bytes]:
+        arrival_ns = self.socket.ns if stamp_ns is None else stamp_ns
+        self.socket.arrived.append(Datagram(packet, HOME, arrival_ns, is_stamped))
         self.socket.sent.clear()
         self.reflector.serve(0.0)
         return list(self.socket.sent)
 
-    def probe(self, number: int, *, is_stamped: bool = True) -> list[bytes]:
+    def probe(self, number: int, *, is_stamped: bool = True, stamp_ns: int | None = None) -> list[bytes]:
         message = frames.build_probe(frames.Probe(True, number), PLAN.size_bytes)
-        return self.give(self.sealer.seal(message), is_stamped=is_stamped)
+        return self.give(self.sealer.seal(message), is_stamped=is_stamped, stamp_ns=stamp_ns)
 
     def page(self) -> LogPage:
         (answer,) = self.give(self.sealer.seal(frames.build_log_ask(0)))
@@ -210,6 +223,17 @@ def test_a_reflector_notes_a_later_stamp_than_it_could_put_into_the_reply(monkey
     assert reply is not None
     assert reply.reply_ns - reply.receive_ns == MS
     assert peer.page().rows["turnaround_ns"].tolist() == [2 * MS]
+
+
+def test_a_probe_arrives_when_the_kernel_says_and_not_when_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = Peer(monkeypatch)
+    peer.socket.ns += 30 * MS  # the reflector was elsewhere
+    stamp_ns = peer.socket.ns - 29 * MS
+    (answer,) = peer.probe(0, stamp_ns=stamp_ns)
+    reply = frames.read_reply(peer.opener.open(answer).message)
+    assert reply is not None
+    assert reply.receive_ns == stamp_ns
+    assert peer.page().rows["receive_ns"].tolist() == [stamp_ns]
 
 
 def test_a_reflector_counts_and_marks_what_it_could_not_send(monkeypatch: pytest.MonkeyPatch) -> None:

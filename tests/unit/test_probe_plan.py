@@ -37,6 +37,7 @@ def test_even_probes_are_due_on_a_grid_that_does_not_drift() -> None:
 def test_poisson_gaps_are_exponential_and_the_seeds() -> None:
     n = 20_000
     plan = ProbePlan(rate_hz=200.0, count=n, poisson_seed=5)
+    assert plan.offsets_ns()[0] == 0
     gaps_s = np.diff(plan.offsets_ns()) / 1e9
     # The mean of n exponential gaps has sd mean / sqrt(n), their sd about mean * sqrt(2 / n); 5 of them each way.
     assert abs(gaps_s.mean() - 0.005) < 5 * 0.005 / math.sqrt(n)

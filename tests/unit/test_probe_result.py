@@ -10,6 +10,7 @@ from probe_network import EPOCH_NS, TURNAROUND_NS, Fate, ProbeNetwork
 
 from netlab.probe.arrival_log import MAX_ROWS
 from netlab.probe.departure import Departure
+from netlab.probe.one_way import OneWay
 from netlab.probe.probe_frame import ROW, ROWS_A_PAGE, LogPage, ProbeReply
 from netlab.probe.probe_plan import MAX_COUNT, ProbePlan
 from netlab.probe.probe_record import ProbeRecord
@@ -239,6 +240,19 @@ def test_with_a_full_log_nothing_is_claimed_that_is_not_so(fates: list[Fate], ma
             assert fate.there_ns
         if not network.record.log_overflowed:
             assert result.forward.lost[row] == (not fate.there_ns)
+
+
+def test_the_first_copy_of_a_packet_is_no_duplicate() -> None:
+    numbers, arrival_ns = np.array([0, 0, 0, 1]), np.array([10, 20, 30, 40])
+    way = OneWay.of(np.zeros(3, dtype=np.int64), numbers, arrival_ns)
+    assert way.copies.tolist() == [3, 1, 0]
+    assert way.duplicates == 2
+    fates = [Fate((MS, 2 * MS, 3 * MS), ((MS,), (), ())), Fate((MS,), ((MS, 2 * MS),))]
+    network = ProbeNetwork(plan_of(fates), fates)
+    network.fetch_log()
+    summary = summarise(measured(network), network.plan, "a test", [])
+    duplicates = {path.path: path.duplicates for path in summary.paths}
+    assert (duplicates["forward"], duplicates["back"]) == (2, 1)
 
 
 def test_there_is_room_for_the_longest_plan_with_every_packet_doubled() -> None:

@@ -10,9 +10,10 @@ import pytest
 from netlab.errors import NetlabError, ProfileError, SpecError, TraceError
 from netlab.lab_impairment import plan_directions, read_profiles
 from netlab.lab_spec import read_lab_spec
+from netlab.traces.fit.delivered_rate import carried_bits
 from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import parse_preset
-from netlab.traces.replay import Replay, replay_pair
+from netlab.traces.replay import Replay, _scaled, replay_pair
 from netlab.traces.schedule import Schedule
 from netlab.traces.trace import ClockVerdict, Trace, TracedPath
 from netlab.traces.trace_file import write_trace
@@ -283,3 +284,26 @@ def test_every_refusal_is_one_of_ours(tmp_path: Path) -> None:
             replay_pair(Replay(files=(str(tmp_path / "x"),)))
         except NetlabError as error:
             assert "\n" not in str(error)
+
+
+def test_a_rate_played_twice_as_fast_holds_half_as_long(tmp_path: Path) -> None:
+    rates = Trace.of(
+        np.array([0.0, 2.0, 4.0]),
+        path=TracedPath.FORWARD,
+        clocks=ClockVerdict.ONE_CLOCK,
+        rate_bps=np.array([1e6, 2e6, 4e6]),
+        bin_s=1.0,
+    )
+    write_trace(rates, tmp_path / "rates.csv")
+    edges, durations_s = [], []
+    for time_scale in (1.0, 2.0):
+        replay = Replay(files=(str(tmp_path / "rates.csv"),), time_scale=time_scale, step_s=1.0 / time_scale / 4.0)
+        forward = replay_pair(replay).forward
+        assert isinstance(forward, Schedule)
+        durations_s.append(forward.duration_s)
+        edges.append([(step.start_s, step.profile.rate_bps) for step in forward.steps])
+    assert durations_s == [5.0, 2.5]
+    assert edges[0] == [(0.0, 1e6), (2.0, 2e6), (4.0, 4e6)]
+    assert edges[1] == [(t_s / 2.0, rate_bps) for t_s, rate_bps in edges[0]]
+    carried = carried_bits(_scaled(rates, 2.0))
+    assert carried[0].tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]

@@ -364,6 +364,22 @@ def test_a_played_step_says_what_is_off_as_well() -> None:
     assert "while" not in text
 
 
+def test_each_pass_begins_where_the_one_before_ends() -> None:
+    steps = (Step(0.0, LinkProfile(delay_s=0.01)), Step(0.5, LinkProfile(delay_s=0.02)))
+    schedule = Schedule(steps, 1.25, loop=True)
+    leg = plan_leg(schedule, "forward", "eth0", link="exec", at_s=None)
+    text = tc_script(ProfilePair("x", schedule, schedule), [leg]).text
+    assert "\nat 500000000\ntc qdisc change " in text
+    assert "\nat 1250000000\nstart=$((start + 1250000000))\ntc qdisc change " in text
+
+
+def test_each_played_step_has_the_seed_that_netlab_would_give_it() -> None:
+    steps = tuple(Step(float(index), LinkProfile(loss=0.1 * (index + 1))) for index in range(3))
+    leg = plan_leg(Schedule(steps, 3.0), "back", "eth0", link="exec", seed=5, at_s=None)
+    seeds = [moment.state.seed for moment in leg.moments]
+    assert seeds == [link_seed(5, "exec", "back", 1 + index) for index in range(3)]
+
+
 def test_a_difference_in_each_step_is_not_said_a_thousand_times() -> None:
     long = tuple(range(-8192, 8192))
     states = [QdiscState(latency_ns=10**9, jitter_ns=10_000 + at, delay_table=long) for at in range(20)]

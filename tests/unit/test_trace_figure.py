@@ -61,6 +61,28 @@ def test_delays_and_losses_are_drawn_where_they_are() -> None:
     assert [tick.get_text() for tick in runs.get_xticklabels()] == ["1", "2", "3", "4"]
 
 
+def test_everything_over_time_is_in_the_unit_of_its_axis() -> None:
+    delays_s = np.full(121, 0.02)
+    delays_s[[10, 11, 12, 50]] = NAN
+    t_s = np.arange(121) * 60.0
+    lost = np.isnan(delays_s).astype(np.int8)
+    two_hours = Trace.of(
+        t_s, path=TracedPath.FORWARD, clocks=ClockVerdict.ONE_CLOCK, delay_s=delays_s, lost=lost,
+        rate_bps=np.full(121, 1e6),
+    )  # fmt: skip
+    figure = draw_traces([Plotted("x", two_hours)], [PlotKind.TIME])
+    over_time, rates = figure.figure.axes
+    drawn = lines(figure, 0)
+    assert (over_time.get_xlabel(), rates.get_xlabel()) == ("time [min]", "time [min]")
+    assert drawn["lost"].get_xdata() == pytest.approx([10, 11, 12, 50])
+    assert drawn["delay"].get_xdata() == pytest.approx(np.flatnonzero(lost == 0))
+    (outage,) = over_time.patches
+    assert (outage.get_x(), outage.get_width()) == pytest.approx((10, 3))
+    (stairs,) = rates.get_lines()
+    assert max(stairs.get_xdata()) == pytest.approx(121)  # the last packet stands for a minute, too
+    assert over_time.get_xlim() == rates.get_xlim() == pytest.approx((0, 121))
+
+
 def test_rates_hold_until_the_next_and_the_last_to_the_end() -> None:
     trace = Trace.of(
         np.array([0.0, 1.0, 5.0]), path=TracedPath.BACK, clocks=ClockVerdict.UNKNOWN,

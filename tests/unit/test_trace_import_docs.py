@@ -13,7 +13,8 @@ from netlab.cli.main import main
 from netlab.traces.importers.catalogue import IMPORTERS, import_trace, recognise
 from netlab.traces.importers.importer import ImportOptions
 from netlab.traces.trace import MAX_ROWS, ClockVerdict
-from netlab.traces.trace_file import COLUMNS, format_trace
+from netlab.traces.trace_file import format_trace
+from netlab.traces.trace_header import COLUMNS
 from netlab.traces.trace_source import MAX_FILE_BYTES, TraceSource
 
 ROOT = Path(__file__).parents[2]

@@ -12,17 +12,16 @@ from click.testing import CliRunner, Result
 from measured_network import RATE_HZ, fitted_profile
 
 from netlab.cli.main import main
+from netlab.errors import LabError
 from netlab.probe.probe_plan import ProbePlan
-from netlab.traces.conformance.asked import Asked
 from netlab.traces.presets import parse_preset
-from netlab.traces.profile import LinkProfile
 from netlab.traces.toml_profile import write_profile
 from netlab.traces.trace_file import read_trace, write_trace
 from netlab.verification import everywhere
 from netlab.verification.everywhere import Corner, Everywhere, comparison_lines
+from netlab.verification.flow_order import FlowOrder
 from netlab.verification.report import VerificationReport
 from netlab.verification.report_text import report_lines
-from netlab.verification.stage import quiet_s
 from netlab.verification.verify import verify_on_model
 
 PLAN = ProbePlan(count=400)
@@ -75,12 +74,21 @@ def test_the_same_seed_gives_the_same_document() -> None:
 
 REFUSED: list[tuple[Sequence[str], str]] = [
     (("nosuch", "--on", "model"), "unknown preset"),
-    (("wifi-normal", "--count", "0", "--on", "model"), "count"),
-    (("wifi-normal", "--rate", "1e9", "--on", "model"), "rate_hz"),
-    (("wifi-normal", "--for", "0s", "--on", "model"), "duration_s"),
+    (
+        ("wifi-normal", "--count", "0", "--on", "model"),
+        "--count: 0: must be 1 .. 1,000,000\nhint: one packet is the least",
+    ),
+    (
+        ("wifi-normal", "--rate", "1e9", "--on", "model"),
+        "--rate: 1000000000.0: must be 0.1 .. 10,000\nhint: a rate at which one process can send",
+    ),
+    (("wifi-normal", "--for", "0s", "--on", "model"), "--for: 0.0: must be"),
     (("wifi-normal", "--for", "3s", "--count", "9", "--on", "model"), "--count and --for say the same thing"),
-    (("wifi-normal", "--size", "1B", "--on", "model"), "size_bytes"),
-    (("wifi-normal", "--size", "9000B", "--on", "model"), "size_bytes"),
+    (
+        ("wifi-normal", "--size", "1B", "--on", "model"),
+        "hint: a packet bears its number, and is one Ethernet frame",
+    ),
+    (("wifi-normal", "--size", "9000B", "--on", "model"), "--size: 9000: must be"),
     (("delay=5ms,slot.delay=10ms", "--on", "model"), "slot"),
     (("wifi-normal", "--on", "model", "--virtual-time"), "the model has no kernel"),
     (("wifi-normal", "--on", "model", "--check"), "the model has no kernel"),
@@ -115,6 +123,15 @@ def test_a_failure_is_told_in_the_table() -> None:
     assert [line.split()[-1] for line in lines if line.startswith("  mean")] == ["FAIL", "pass"]
 
 
+@pytest.mark.parametrize("count", ["1", "29"])
+def test_too_few_packets_say_nothing_of_the_link(count: str) -> None:
+    done = netlab("verify", "loss=2%", "--on", "model", "--count", count)
+    assert done.exit_code == 0
+    last = f"too few packets to tell: {count}, and a verdict takes 30; nothing has failed"
+    assert done.stdout.splitlines()[-1] == last
+    assert f"{count} packets are too few to tell" in done.stderr
+
+
 def test_corners_stand_side_by_side_and_the_missing_one_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     report = on_model("wifi-normal")
     found = Everywhere(
@@ -147,15 +164,6 @@ def test_every_corner_is_run_with_what_the_command_was_given(monkeypatch: pytest
         ["--on", "relay"], ["--on", "guest"], ["--virtual-time"], ["--on", "model"],
     ]  # fmt: skip
     assert len(json.loads(done.stdout)["corners"]) == 5
-
-
-def test_how_long_a_silence_is_waited_for_follows_from_the_delay() -> None:
-    long = LinkProfile(delay_s=2.0, jitter_s=0.5)
-    assert quiet_s(Asked.of(long), PLAN) > 4.0
-    slow = LinkProfile(rate_bps=1000.0)
-    assert quiet_s(Asked.of(slow), PLAN) > 2 * 242 * 8 / 1000
-    assert quiet_s(Asked.of(LinkProfile()), PLAN) < 2.0
-    assert quiet_s(Asked.of(LinkProfile(delay_s=300.0)), PLAN) == 60.0
 
 
 def test_where_traces_go_is_checked_before_anything_is_measured(
@@ -197,3 +205,14 @@ def test_a_fitted_profile_is_compared_with_its_data_at_its_own_rate(tmp_path: Pa
     done = netlab(*words, "--rate", "25", "--count", "400")
     assert "25 packets a second, and the profile was fitted for 100" in done.stderr
     assert "a made-up network, round-trip: " in done.stdout and "the fit predicted" in done.stdout
+
+
+def test_packets_that_the_link_does_not_take_are_said_to_be_too_large(tmp_path: Path) -> None:
+    order = FlowOrder(
+        direction="forward", address="10.0.0.1", folder=str(tmp_path), plan=ProbePlan(count=3, size_bytes=1400),
+        quiet_s=0.5, shift_ns=0, token=1,
+    )  # fmt: skip
+    order.file("sent").touch()
+    with pytest.raises(LabError, match="no packet could be sent forward") as caught:
+        order.trace("test")
+    assert "1428 bytes" in caught.value.hint and "MTU" in caught.value.hint and "--size" in caught.value.hint

@@ -28,6 +28,7 @@ from netlab.errors import ProfileError
 from netlab.traces.conformance.allowance import EXACT, Allowance
 from netlab.traces.conformance.asked import Asked
 from netlab.traces.conformance.flow import MAX_PACKETS, Flow
+from netlab.traces.conformance.lateness import is_crowded, late_flows, order_left_open
 from netlab.traces.conformance.reference import Reference, ReferenceBuilder
 from netlab.traces.conformance.simulation import go_on, simulate
 from netlab.traces.conformance.statistic import STATISTICS, Bounds, Circumstance, Scale, Statistic
@@ -46,6 +47,8 @@ _LEAST_SPREADS = 1.0
 """Where chance does nothing at all, floats still round."""
 _BUSY_PACKETS = 20_000_000
 """Beyond so many simulated packets (some seconds of computing) there are fewer flows."""
+_LATE_FLOWS, _LATE_PACKETS = 16, 400_000
+"""Flows a manner of being late, and how many packets there are of it at most, where two flows are not more."""
 _COST_OF_CHANGE = 5
 """Packets that could be simulated while one link of many is changed to the next step of a schedule."""
 
@@ -78,6 +81,11 @@ class Spread(NamedTuple):
         )
         return cls(middle, max(above, scale.least), max(below, scale.least))
 
+    def at_least(self, other: Spread) -> Spread:
+        """Return this one, as wide as another where that is wider."""
+        above, below = np.fmax((self.above, self.below), (other.above, other.below)).tolist()
+        return Spread(self.middle, above, below)
+
     def deviation(self, value: float, statistic: Statistic, n: int) -> float:
         """Return by how many spreads a value is off; 0 where that means nothing."""
         if math.isnan(value) or math.isnan(self.middle):
@@ -107,6 +115,8 @@ class Expectation(NamedTuple):
         allowed_spreads: How many of them any statistic may be off.
         flows: How many were simulated.
         level: Share of flows that lie outside though they are as asked, at most.
+        late: The spreads of flows of packets that are late, a tuple a manner, where that decides what is lost.
+        order_open: Of how many packets it is open whether they were reordered: of those that were, of the others.
     """
 
     sent_s: NDArray[np.float64]
@@ -118,6 +128,23 @@ class Expectation(NamedTuple):
     allowed_spreads: float
     flows: int
     level: float
+    late: tuple[tuple[Spread, ...], ...] = ()
+    order_open: tuple[int, int] = (0, 0)
+
+    def bounds(self, number: int) -> Bounds:
+        """Return between what statistic ``number`` lies by chance, and by what lateness decides.
+
+        It may decide so for some packets and not for others: all that is between is as asked.
+        """
+        one, n = STATISTICS[number], int(np.count_nonzero(self.kept))
+        spreads = (self.spreads[number], *(manner[number] for manner in self.late))
+        found = [
+            spread.bounds(one, n, self.allowed_spreads) for spread in spreads if not math.isnan(spread.middle)
+        ]
+        low, high = min(bounds.low for bounds in found), max(bounds.high for bounds in found)
+        if one.name == "reordered":
+            low, high = max(low - self.order_open[0], 0.0), min(high + self.order_open[1], float(n))
+        return Bounds(low, high)
 
     def circumstance(self) -> Circumstance:
         """Return what allowances depend on."""
@@ -173,12 +200,44 @@ def expect(
     for flow in islice(flows, for_spread):
         builder.add(flow)
     reference = builder.build()
-    spreads = _spreads(flows_of(seeds[:for_spread]), reference, int(np.count_nonzero(kept)))
+    n = int(np.count_nonzero(kept))
+    spreads = _spreads(flows_of(seeds[:for_spread]), reference, n)
     widest = sorted((_widest(flow, reference, spreads) for flow in flows), reverse=True)
     allowed_spreads = max(widest[max(1, math.floor(level * (for_level + 1) + 1e-9)) - 1], _LEAST_SPREADS)
-    return Expectation(
+    found = Expectation(
         sent_s, kept, length_bytes, allowed, reference, spreads, allowed_spreads, for_spread + for_level, level
     )
+    if not allowed.later_s:
+        return found
+    return found._replace(
+        late=_late(asked, found, seeds, pause),
+        order_open=_order_open(asked, flows_of(seeds[:_LATE_FLOWS]), allowed.later_s),
+    )
+
+
+def _late(
+    asked: Asked, found: Expectation, seeds: Sequence[int], pause: Callable[[], None]
+) -> tuple[tuple[Spread, ...], ...]:
+    """Return the spreads of flows of packets that are late; none where that decides nothing."""
+    sent_s, length_bytes, later_s = found.sent_s, found.length_bytes, found.allowed.later_s
+    if not is_crowded(asked, sent_s, length_bytes, later_s, seeds, pause):
+        return ()
+    n = int(np.count_nonzero(found.kept))
+    some = seeds[: max(2, min(_LATE_FLOWS, _LATE_PACKETS // sent_s.size))]
+    manners = []
+    for flows in late_flows(asked, sent_s, length_bytes, later_s, some, pause):
+        spreads = _spreads((flow.only(found.kept) for flow in flows), found.reference, n)
+        manners.append(tuple(one.at_least(other) for one, other in zip(spreads, found.spreads, strict=True)))
+    return tuple(manners)
+
+
+def _order_open(asked: Asked, flows: Iterator[Flow], later_s: float) -> tuple[int, int]:
+    """Return of how many packets lateness alone decides whether they were reordered; see ``Expectation``."""
+    if not any(state.reorder or (state.jitter_ns and not state.rate_bytes_per_s) for state in asked.states):
+        return 0, 0
+    keeps_order = all(state.rate_bytes_per_s or not state.jitter_ns for state in asked.states)
+    found = [order_left_open(flow, later_s, keeps_order=keeps_order) for flow in flows]
+    return max(fewer for fewer, _ in found), max(more for _, more in found)
 
 
 def _flows(asked: Asked, sent_s: NDArray[np.float64]) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from netlab.errors import ProfileError
 from netlab.traces.conformance.allowance import Allowance
 from netlab.traces.conformance.asked import Asked
 from netlab.traces.conformance.asked import Direction as AskedDirection
-from netlab.traces.conformance.expectation import Expectation, Spread, expect
+from netlab.traces.conformance.expectation import Expectation, expect
 from netlab.traces.conformance.flow import Flow, flow_of_trace
 from netlab.traces.conformance.report import ConformanceReport, DirectionConformance, StatisticConformance
 from netlab.traces.conformance.simulation import go_on
@@ -109,10 +109,7 @@ def judge_flow(expected: Expectation, flow: Flow, direction: Direction = "forwar
     at = expected.circumstance()
     left_out = int(np.count_nonzero(~expected.kept))
     flow = flow.only(expected.kept)
-    judged = [
-        _judge_one(one, spread, flow, expected, at)
-        for one, spread in zip(STATISTICS, expected.spreads, strict=True)
-    ]
+    judged = [_judge_one(number, one, flow, expected, at) for number, one in enumerate(STATISTICS)]
     return DirectionConformance(
         direction=direction,
         packets=flow.n,
@@ -129,8 +126,9 @@ def judge_flow(expected: Expectation, flow: Flow, direction: Direction = "forwar
 
 
 def _judge_one(
-    one: Statistic, spread: Spread, flow: Flow, expected: Expectation, at: Circumstance
+    number: int, one: Statistic, flow: Flow, expected: Expectation, at: Circumstance
 ) -> StatisticConformance:
+    spread = expected.spreads[number]
     value = one.measure(flow, expected.reference, at.allowed)
     per = flow.n if one.is_share else 1
     delivered = None if math.isnan(value) else value / per
@@ -138,7 +136,7 @@ def _judge_one(
         return StatisticConformance(
             name=one.name, unit=one.unit, asked=None, delivered=delivered, low=None, high=None, holds=None
         )
-    low, high = one.widen(spread.bounds(one, flow.n, expected.allowed_spreads), at)
+    low, high = one.widen(expected.bounds(number), at)
     if one.is_share:  # whole packets
         low, high = float(math.ceil(low - 1e-9)), float(math.floor(high + 1e-9))
     return StatisticConformance(

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.traces.autocorrelation import lag_1
-from netlab.traces.bound import bounded_number
+from netlab.traces.bound import MAX_DURATION_S, bounded_number
 from netlab.traces.delivery import sent_delays_s
 from netlab.traces.fit.agreement import Agreement, origins_of
 from netlab.traces.fit.counted import counted
@@ -215,9 +215,9 @@ def _known(source: DelaySource, assumptions: list[str]) -> NDArray[np.float64]:
 
 
 def _in_reach(delay_s: NDArray[np.float64], way: int, assumptions: list[str]) -> NDArray[np.float64]:
-    """Return a direction's law without what splitting or the order's cost has moved out of reach again."""
-    near_s, cut = within_reach(delay_s)
-    if cut:
+    """Return a direction's law without what is too long for it, or moved out of reach by split or order's cost."""
+    near_s, _ = within_reach(np.minimum(delay_s, MAX_DURATION_S))
+    if cut := int((delay_s > near_s).sum()):
         assumptions.append(
             f"{('forward', 'back')[way]}: {cut / delay_s.size:.2%} of the fitted delays cut to "
             f"{float(near_s.max()):.3g} s, as far as netem's tables reach"

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from netlab.errors import TraceError
+from netlab.traces.bound import MAX_DURATION_S
 from netlab.traces.fit.delivered_rate import carried_bits
 from netlab.traces.fit.sources import DelaySource, LossSource, RateSource
 from netlab.traces.fit.split import Split
@@ -70,6 +72,9 @@ def delay_levels(source: DelaySource | None, grid: Grid) -> DelayLevels:
     """Return level and spread of the delay of one direction in each step.
 
     A step in which no packet arrived holds what the last one had; before the first one, what that has.
+
+    Raises:
+        TraceError: The mean of a step is longer than a delay of a link may be.
     """
     if source is None:
         return DelayLevels(np.zeros(grid.steps), np.zeros(grid.steps))
@@ -82,6 +87,12 @@ def delay_levels(source: DelaySource | None, grid: Grid) -> DelayLevels:
     held = _last_with(count > 0)
     level_s, spread_s = level_s[held], np.sqrt(variance[held])
     share = 1.0 if source.share is None else source.share
+    if share * (longest_s := float(level_s.max())) > MAX_DURATION_S:
+        raise TraceError(
+            f"a mean delay of {longest_s:g} s in a step: a link's is at most {MAX_DURATION_S:g} s each way",
+            source.trace.source or "trace",
+            hint="check the unit of its delays",
+        )
     spread_s = np.sqrt(share) * spread_s
     return DelayLevels(
         np.round(share * level_s, 6),

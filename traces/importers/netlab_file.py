@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from netlab.traces.importers.importer import Importer, ImportOptions
 from netlab.traces.trace import Trace
-from netlab.traces.trace_file import SIGNATURE, parse_trace
+from netlab.traces.trace_file import parse_trace
+from netlab.traces.trace_header import SIGNATURE
 from netlab.traces.trace_source import TraceSource
 
 __all__ = ["IMPORTER"]
