@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import enum
 import io
+import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,7 @@ def _own_style() -> Any:
     try:
         import matplotlib.style
     except ImportError as error:
-        hint = "pip install 'netlab-rl[plot]'"
+        hint = f"{sys.executable} -m pip install 'netlab-rl[plot]'"
         raise FeatureMissing("draw a picture", words="matplotlib is not installed", hint=hint) from error
     # The salt of an SVG's names is random unless given.
     return matplotlib.style.context(["default", {**_STYLE, "svg.hashsalt": "netlab"}])

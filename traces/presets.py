@@ -115,7 +115,8 @@ def parse_preset(text: str) -> ProfilePair:
         if os.sep in text or "." in text or os.path.isfile(text):  # noqa: PTH113 - Path's raises at a long name
             raise ProfileError(
                 f"{text[:80]!r} looks like a file: a profile file's name ends in .toml",
-                hint="write or rename it so",
+                hint=f"write or rename it so; a trace is replayed by trace={text[:80]}, and made a "
+                "profile by netlab trace fit",
             )
         meant = did_you_mean(name.lower(), PRESETS)
         raise ProfileError(

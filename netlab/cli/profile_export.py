@@ -18,7 +18,7 @@ __all__ = ["export"]
 
 @click.command(cls=NetlabCommand)
 @click.argument("text", metavar="PROFILE")
-@click.option("--to", "target", type=click.Choice(["tc"]), required=True, help="For which tool.")
+@click.option("--to", "target", type=click.Choice(["tc"]), default="tc", help="For which tool.")
 @click.option(
     "--device",
     "devices",

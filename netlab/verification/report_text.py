@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from netlab.namespaces.play_log import PlayerCounts
 from netlab.traces.conformance.allowance import Allowance
@@ -13,6 +13,8 @@ from netlab.verification.report import VerificationReport
 __all__ = ["delivered_text", "report_lines", "value_text"]
 
 _NOTHING = "-"
+_COARSE = 0.1
+"""An allowance of more than this share of the delays hides what they are like."""
 _SHARES = ("loss", "reordered", "duplicated", "ks")
 
 
@@ -41,16 +43,29 @@ def report_lines(report: VerificationReport) -> Iterator[str]:
 def _likeness_lines(like: Likeness) -> Iterator[str]:
     verdict = "as near as a link as asked comes" if like.holds else "FURTHER than a link as asked comes"
     yield f"{like.source}, {like.path}: {like.delivered} delays beside {like.measured} measured: {verdict}"
-    ks = (like.ks, like.expected_ks, like.most_ks, like.predicted_ks)
-    yield "  Kolmogorov-Smirnov " + _beside_text([None if one is None else f"{one:.3f}" for one in ks])
-    w1_s = (like.w1_s, like.expected_w1_s, like.most_w1_s, like.predicted_w1_s)
-    yield "  Wasserstein " + _beside_text([None if one is None else f"{one * 1e3:.3f} ms" for one in w1_s])
+    beyond = f", of which {like.ks_beyond:.3f} beyond the lateness allowed" if like.ks_beyond != like.ks else ""
+    ks = (like.expected_ks, like.most_ks, like.predicted_ks)
+    yield f"  Kolmogorov-Smirnov {like.ks:.3f}{beyond}: {_beside_text(ks, _ratio_text)}"
+    w1_s = (like.expected_w1_s, like.most_w1_s, like.predicted_w1_s)
+    yield f"  Wasserstein {_ms_text(like.w1_s)}: {_beside_text(w1_s, _ms_text)}"
+    if like.allowed_s > _COARSE * like.median_s:
+        allowed, median = _ms_text(like.allowed_s), _ms_text(like.median_s)
+        yield f"  {allowed} of lateness are allowed beside a median of {median}: little can be seen"
+        yield "  of such short delays in real time; --virtual-time allows 0.01 ms a way"
 
 
-def _beside_text(cells: Sequence[str | None]) -> str:
-    found, expected, most, predicted = cells
-    beside = f"{found}: expected {expected}, at most {most}"
-    return beside if predicted is None else f"{beside}; the fit predicted {predicted}"
+def _ratio_text(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _ms_text(value_s: float) -> str:
+    return f"{value_s * 1e3:.3f} ms"
+
+
+def _beside_text(values: Sequence[float | None], text: Callable[[float], str]) -> str:
+    expected, most, predicted = ("" if value is None else text(value) for value in values)
+    beside = f"expected {expected}, at most {most}"
+    return f"{beside}; the fit predicted {predicted}" if predicted else beside
 
 
 def _allowance_lines(allowed: Allowance) -> Iterator[str]:

@@ -203,7 +203,7 @@ def test_without_scapy_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "scapy.arch.linux", None)
     code, _, err = run("lo", "-o", tmp_path / "x.pcap")
     assert code == 1
-    assert "scapy is not installed\nhint: pip install 'netlab-rl[capture]'" in err
+    assert f"scapy is not installed\nhint: {sys.executable} -m pip install 'netlab-rl[capture]'" in err
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from netlab.traces.conformance.allowance import EXACT, Allowance, default_allowance
 from netlab.traces.conformance.asked import Asked
+from netlab.traces.conformance.flow import Flow
 from netlab.traces.conformance.likeness import AskedFlow, Likeness, compare_with_data
 from netlab.traces.conformance.simulation import simulate
 from netlab.traces.fit.pair_fit import fit_pair
@@ -81,7 +82,7 @@ def test_a_link_further_from_the_data_than_asked_is_told() -> None:
     late.delay_s += 0.002
     flows["back"] = AskedFlow(asked, late)
     (found,) = compare_with_data([trace], flows, EXACT)
-    assert not found.holds and found.w1_s > found.most_w1_s and found.ks > found.most_ks
+    assert not found.holds and found.w1_s > found.most_w1_s and found.ks_beyond > found.most_ks
     (found,) = compare_with_data([trace], flows, Allowance(later_s=0.001))
     assert found.holds, "1 ms each way is 2 ms of a round trip"
     late.delay_s[::70] += 0.5
@@ -105,3 +106,19 @@ def test_data_without_absolute_delays_says_nothing(clocks: ClockVerdict) -> None
     assert compare_with_data([measured(TracedPath.BACK)], {"forward": flows["forward"]}, EXACT) == []
     flows["forward"].flow.delay_s[:] = np.nan
     assert compare_with_data([trace], flows, EXACT) == [], "nothing arrived"
+
+
+def test_what_is_allowed_for_lateness_is_told_apart_from_the_distance() -> None:
+    """Every packet 2 ms late, where 1 ms a way is allowed and the middle half of the delays spans 4 ms."""
+    trace = measured(TracedPath.ROUND_TRIP)
+    pair = fit_pair([trace], packet_rate_hz=RATE_HZ).pair
+    late = {
+        way: AskedFlow(one.asked, Flow(one.flow.sent_s, one.flow.delay_s + 1e-3, one.flow.copies, FRAME_BYTES))
+        for way, one in delivered_by(pair, 2000).items()
+    }
+    (found,) = compare_with_data([trace], late, Allowance(later_s=1e-3, stragglers=0.0))
+    assert found.holds
+    assert found.ks_beyond < 0.05
+    assert found.ks > 0.1
+    (found,) = compare_with_data([trace], late, EXACT)
+    assert not found.holds and found.ks == found.ks_beyond

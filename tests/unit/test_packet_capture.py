@@ -182,7 +182,7 @@ def test_without_scapy_the_error_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "scapy.utils", None)
     with pytest.raises(TraceError, match="needs scapy") as caught:
         read(pcap(PACKETS))
-    assert caught.value.hint == "pip install 'netlab-rl[capture]'"
+    assert caught.value.hint == f"{sys.executable} -m pip install 'netlab-rl[capture]'"
     monkeypatch.undo()
     assert read(pcap(PACKETS))[1] == ""
 

@@ -254,4 +254,4 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(FeatureMissing, match="matplotlib is not installed") as caught:
         draw_traces([Plotted("x", TWENTY)])
-    assert caught.value.hint == "pip install 'netlab-rl[plot]'"
+    assert caught.value.hint == f"{sys.executable} -m pip install 'netlab-rl[plot]'"

@@ -26,6 +26,7 @@ import errno
 import functools
 import logging
 import struct
+import sys
 from typing import Any, cast
 
 from netlab.errors import FeatureMissing, KernelError, PrivilegeError, SpecError, TraceError
@@ -33,7 +34,7 @@ from netlab.traces.capture.capture_stream import CaptureStream
 
 __all__ = ["INSTALL", "attach_expression", "capture_readers", "listening_socket"]
 
-INSTALL = "pip install 'netlab-rl[capture]'"
+INSTALL = f"{sys.executable} -m pip install 'netlab-rl[capture]'"
 MAX_SECTIONS = 4096
 """Interfaces, and processes, that one pcapng file may describe."""
 
