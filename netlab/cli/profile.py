@@ -63,11 +63,11 @@ def show(text: str, as_json: bool) -> None:
     if as_json:
         echo_json({"name": pair.name, **_figures(pair), "toml": format_profile(pair)})
         return
-    click.echo(format_profile(pair).rstrip())
     figures = _figures(pair)
     asked_ms, delivered_ms = figures["asked_round_trip_ms"], figures["delivered_round_trip_ms_at_50_hz"]
     delivered = "nothing" if delivered_ms is None else _ms(delivered_ms)
-    click.echo(f"\n# round trip asked: {_ms(asked_ms)}; delivered to 50 packets a second: {delivered}")
+    # Before the profile: of a fitted one the table fills screens.
+    click.echo(f"# round trip asked: {_ms(asked_ms)}; delivered to 50 packets a second: {delivered}")
     if figures["round_trip_p99_ms"] is not None:
         click.echo(f"# 99 % of these within {figures['round_trip_p99_ms']:.1f} ms")
     click.echo(f"# up to {figures['loss_ratio']:.1%} lost each way")
@@ -75,6 +75,7 @@ def show(text: str, as_json: bool) -> None:
     click.echo(f"# play-out horizon at 50 Hz: {'none fits' if horizon is None else f'{horizon} ticks'}")
     for warning in pair.warnings():
         click.echo(f"# {warning}")
+    click.echo("\n" + format_profile(pair).rstrip())
 
 
 def _ms(moments_ms: Sequence[float]) -> str:

@@ -24,7 +24,7 @@ def report_lines(report: VerificationReport) -> Iterator[str]:
     allowed = found.allowance
     yield f"{report.profile}: engine {found.engine}, {found.clock} time, seed {report.seed}"
     yield from _allowance_lines(allowed)
-    yield f"of links that are as asked, {found.level:.2%} fail"
+    yield f"a link that is exactly as asked fails this by chance once in {1.0 / found.level:.0f} times"
     if report.changes is not None:
         yield _changes_text(report.changes)
     if report.pass_s is not None:
