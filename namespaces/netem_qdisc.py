@@ -187,7 +187,7 @@ class NetemQdisc:
         if request is None or self._cold is None or not (prepared is state or self._patch(request, state)):
             return self._stage_rebuilt(state)
         self._staged_cold = self._cold
-        self._held.begin(state)
+        self._held.begin(self._held.complete(state))  # the table that stands for none is there already
         return request
 
     def prepare(self, state: QdiscState) -> None:
@@ -218,7 +218,7 @@ class NetemQdisc:
         Once it is answered, ``land`` must be called; before it is sent, anything else may be asked for instead.
         """
         assert self._prepared is not None  # asked for by prepared
-        self._held.board(flight, self._prepared)
+        self._held.board(flight, self._held.complete(self._prepared))
 
     def land(self, accepted: bool) -> None:
         """Take note of what has become of what went with others.

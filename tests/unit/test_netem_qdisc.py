@@ -235,6 +235,15 @@ def test_a_qdisc_that_shows_another_state_at_first_is_taken_away() -> None:
     assert (kernel.deleted, qdisc.asked) == (1, None)
 
 
+def test_a_prepared_state_is_asked_for_with_the_table_that_stands_for_none() -> None:
+    kernel, qdisc = made(BASE.replace(delay_table=(5, 6)))
+    for _ in range(3):  # carried with its table, laid out without, patched
+        qdisc.prepare(BASE)
+        qdisc.apply_fast(BASE)
+        assert qdisc.asked == BASE.replace(delay_table=linear_table())
+        assert kernel.delay_table == linear_table()
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(netem_states(), min_size=2, max_size=3),
