@@ -126,15 +126,6 @@ class ProfilePair(Struct, frozen=True):
         """Return what the link is to deliver of that to a flow; arguments and errors as for ``delivered_flow``."""
         return self.delivered_flow(packet_rate_hz).round_trip
 
-    def delivered_quantile_s(self, q: float, packet_rate_hz: float) -> float:
-        """Return the round trip that a share ``q`` of such a flow's packets does not exceed.
-
-        Raises:
-            ProfileError: A number is out of range, or a direction loses every packet.
-        """
-        bounded_ratio("q", q)
-        return self.delivered_flow(packet_rate_hz).quantile_s(q)
-
     def delivered_flow(self, packet_rate_hz: float) -> DeliveredFlow:
         """Return what the link delivers to a flow, simulated: clipped at zero, queued where ordered.
 

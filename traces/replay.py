@@ -130,7 +130,9 @@ def replay_pair(replay: Replay, folder: str | os.PathLike[str] = "") -> ProfileP
     _require_offset_within(replay, named, lasts_s)
     step_s = replay.step_s or _own_step_s([one.trace for one in named], replay.time_scale)
     played = [_scaled(_from_offset(one.trace, replay, lasts_s), replay.time_scale) for one in named]
-    pair = fit_schedule(played, step_s, loop=replay.loop, name=_name(replay)).pair
+    # Turned, its first row may have been cut: the rows' own length would make passes of two links drift apart.
+    turned_s = lasts_s / replay.time_scale if replay.loop and replay.offset_s else None
+    pair = fit_schedule(played, step_s, loop=replay.loop, name=_name(replay), lasts_s=turned_s).pair
     return msgspec.structs.replace(pair, provenance=_provenance(replay, pair, named, lasts_s))
 
 

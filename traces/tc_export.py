@@ -21,7 +21,7 @@ import numpy as np
 from netlab.errors import ProfileError
 from netlab.traces.qdisc_state import U32_MAX, FourStateState, GilbertElliottState, QdiscState, SlotState
 
-__all__ = ["DELAY_TABLE", "SLOT_TABLE", "TcNetem", "distribution_file", "in_whole_microseconds", "tc_netem"]
+__all__ = ["DELAY_TABLE", "SLOT_TABLE", "TcNetem", "distribution_file", "tc_netem"]
 
 DELAY_TABLE, SLOT_TABLE = "delay", "slot"
 """The names under which a script must put the tables of one ``TcNetem``, each with something before it."""
@@ -33,7 +33,6 @@ _EXACT = 2**53
 """The greatest whole numbers that a float tells apart."""
 _LONGEST_NS = 24 * 3600 * 10**9
 """Beyond, half a nanosecond is lost in tc's floating point."""
-_TICK_NS = 64
 _ENTRIES_A_LINE = 16
 
 
@@ -84,15 +83,6 @@ def tc_netem(state: QdiscState, *, complete: bool = False) -> TcNetem:
     words += _rate_words(state, complete)
     words += _slot_words(state, complete)
     return TcNetem(tuple(words), tables, state.seed, tuple(differences))
-
-
-def in_whole_microseconds(state: QdiscState) -> QdiscState:
-    """Return what a tc before 6.9 makes of the words: delay and jitter cut to microseconds, then to 64 ns."""
-
-    def cut(time_ns: int) -> int:
-        return int(time_ns // 1000 * 15.625) * _TICK_NS
-
-    return state.replace(latency_ns=cut(state.latency_ns), jitter_ns=cut(state.jitter_ns))
 
 
 def distribution_file(table: tuple[int, ...]) -> str:

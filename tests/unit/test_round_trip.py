@@ -68,13 +68,15 @@ def test_the_quantile_is_of_what_is_delivered(name: str) -> None:
     # These round trips are near normal, whose 99 % lie below 2.33 deviations; skewed ones' within half a deviation
     # of that.
     expected_s = mean_s + 2.33 * sd_s
-    assert pair.delivered_quantile_s(0.99, RATE_HZ) == pytest.approx(expected_s, abs=0.5 * sd_s + 1e-6)
-    assert pair.delivered_quantile_s(0.5, RATE_HZ) == pytest.approx(mean_s, abs=0.5 * sd_s + 1e-6)
+    assert pair.delivered_flow(RATE_HZ).quantile_s(0.99) == pytest.approx(expected_s, abs=0.5 * sd_s + 1e-6)
+    assert pair.delivered_flow(RATE_HZ).quantile_s(0.5) == pytest.approx(mean_s, abs=0.5 * sd_s + 1e-6)
 
 
 def test_the_quantile_of_a_schedule_takes_its_steps_together() -> None:
     pair = parse_preset("measured")
-    assert pair.delivered_quantile_s(0.98, RATE_HZ) == pytest.approx(pair.round_trip_quantile_s(0.98), abs=0.0005)
+    assert pair.delivered_flow(RATE_HZ).quantile_s(0.98) == pytest.approx(
+        pair.round_trip_quantile_s(0.98), abs=0.0005
+    )
 
 
 def test_an_ordered_link_delivers_more_delay_and_less_jitter() -> None:

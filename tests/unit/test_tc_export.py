@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from link_strategies import profiles, refused
+from old_tc import in_whole_microseconds
 
 from netlab.cli.main import main
 from netlab.errors import ProfileError, SpecError
@@ -35,7 +36,6 @@ from netlab.traces.tc_export import (
     TC_TABLE_ENTRIES,
     TcNetem,
     distribution_file,
-    in_whole_microseconds,
     tc_netem,
 )
 from netlab.traces.tc_script import MAX_MOMENTS, Leg, Moment, plan_leg, tc_script

@@ -70,6 +70,7 @@ def fit_schedule(
     packet_rate_hz: float | None = None,
     base_delay_s: float | None = None,
     outage_s: float | None = None,
+    lasts_s: float | None = None,
 ) -> ScheduleFit:
     """Return a schedule a direction that does over time what traces saw.
 
@@ -85,6 +86,7 @@ def fit_schedule(
         packet_rate_hz: Packets a second of the flow that the prediction is for; the trace's own unless given.
         base_delay_s: Shortest delay of each direction, where clocks out of step do not say it.
         outage_s: How long packets have to be lost in a row for an outage; half a step unless given.
+        lasts_s: Length of the schedule; as long as the traces last unless given, their last packet included.
 
     Returns:
         The pair, with its provenance: assumptions, and predicted distances to each trace.
@@ -99,7 +101,7 @@ def fit_schedule(
     outage_s = OUTAGE_STEPS * step_s if outage_s is None else bounded_number("outage_s", outage_s, 0.0, 1e9)
     sources = find_sources(traces, split, base_delay_s)
     assumptions = list(sources.assumptions)
-    duration_s, grid = _grid(traces, step_s)
+    duration_s, grid = _grid(traces, step_s, lasts_s)
     steps = _steps(sources, grid, duration_s, outage_s, assumptions)
     forward = back = to_schedule(steps, 0, duration_s, loop, packet_rate_hz)
     if steps.ordered[0] != steps.ordered[1] or not np.array_equal(*steps.states):
@@ -129,9 +131,10 @@ def profile_name(traces: Sequence[Trace]) -> str:
     return stem[:MAX_NAME] or "trace"
 
 
-def _grid(traces: Sequence[Trace], step_s: float) -> tuple[float, Grid]:
-    """Return how long the traces last, at least a step, and the steps that cover it."""
-    lasts_s = max(_lasts_s(trace) for trace in traces)
+def _grid(traces: Sequence[Trace], step_s: float, lasts_s: float | None) -> tuple[float, Grid]:
+    """Return how long the schedule lasts, at least a step, and the steps that cover it."""
+    if lasts_s is None:
+        lasts_s = max(_lasts_s(trace) for trace in traces)
     if lasts_s > MAX_SCHEDULE_S:
         raise TraceError(
             f"lasts {lasts_s / 86400:.3g} days: a schedule lasts at most {MAX_SCHEDULE_S / 86400:g}",
