@@ -8,9 +8,7 @@ counts. The weight on the angular rate makes it the most tolerant of delay among
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
+from netlab.control.question import Question
 
 __all__ = ["GAINS", "LinearCartPole"]
 
@@ -22,11 +20,11 @@ _PUSH_RIGHT = 1
 
 
 class LinearCartPole:
-    """Decide on CartPole's observation as it is; keeps no state."""
+    """Decide on the state at the target tick as it is; keeps no state of its own."""
 
-    def decide(self, observation: NDArray[Any]) -> int:
-        """Return 1 (push right) or 0 (push left) for an observation ``[4]``: x, x_dot, theta, theta_dot."""
-        x, x_dot, theta, theta_dot = observation.tolist()
+    def decide(self, question: Question) -> int:
+        """Return 1 (push right) or 0 (push left) for a state ``[4]``: x, x_dot, theta, theta_dot."""
+        x, x_dot, theta, theta_dot = question.state.tolist()
         force = GAINS[0] * x + GAINS[1] * x_dot + GAINS[2] * theta + GAINS[3] * theta_dot
         return _PUSH_RIGHT if force > 0.0 else _PUSH_LEFT
 

@@ -1,11 +1,11 @@
-"""Policies by name: what each one is made of and which tasks it can serve.
+"""Policies by name or file: what each one is made of and which tasks it can serve.
 
 ::
 
-    name --find_policy--> Recipe --refusal(task)--> "" | why not
-                                 --make(task)-----> (Policy, Predictor), fresh for one session
+    name | FILE.safetensors --find_policy--> Recipe --refusal(task)--> "" | why not
+                                                    --make(task)-----> (Policy, Predictor), fresh for one session
 
-To add one: write its file, then its line in ``RECIPES``.
+To add one by name: write its file, then its line in ``RECIPES``.
 """
 
 from __future__ import annotations
@@ -41,14 +41,21 @@ class Recipe(Struct, frozen=True, kw_only=True):
 
 
 def find_policy(name: str) -> Recipe:
-    """Return the recipe of this name.
+    """Return the recipe of this name, or of the policy in this file.
+
+    Args:
+        name: As in ``RECIPES``, or the path of a policy file, which ends in ``.safetensors``.
 
     Raises:
-        SpecError: There is none.
+        SpecError: There is none, or the file is no policy file.
     """
+    if name not in RECIPES and name.endswith(".safetensors"):
+        from netlab.agents.network_policy import read_recipe  # it asks for a library that names need not
+
+        return read_recipe(name)
     recipe = RECIPES.get(name)
     if recipe is None:
-        hint = did_you_mean(name, RECIPES) or f"one of: {', '.join(RECIPES)}"
+        hint = did_you_mean(name, RECIPES) or f"one of: {', '.join(RECIPES)}, or a file.safetensors"
         raise SpecError(f"no policy is called {name!r:.100}", key="policy", hint=hint)
     return recipe
 

@@ -3,7 +3,7 @@
 ::
 
     Opened   -> may this task be served? -> Welcome | Goodbye(refused)
-    Received -> the session's Remote -> Action -> back at once
+    Received -> the session's Responder -> Action -> back at once
     Closed   -> forget the session
 
 Between the arrival of an observation and the sending of its answer stand only the remote and the wire; in
@@ -25,6 +25,7 @@ from netlab.agents.policy import Recipe
 from netlab.charge import charge
 from netlab.control.counters import RemoteCounters
 from netlab.control.remote import Remote
+from netlab.control.responder import Responder
 from netlab.errors import SpecError
 from netlab.messages import PROTOCOL_VERSION, Hello, Observation, Welcome
 from netlab.wire.channel import Received
@@ -88,7 +89,7 @@ class AgentService:
         self._report = report
         self._inference_s = inference_s
         self._verbose = verbose
-        self._remotes: dict[Session, Remote] = {}
+        self._responders: dict[Session, Responder] = {}
         self._counters = AgentCounters(inference_s=inference_s, remote=RemoteCounters())
         self._stopped_by = ""
 
@@ -97,8 +98,8 @@ class AgentService:
         """Return the counts so far, open sessions included."""
         remote = RemoteCounters()
         remote.add(self._counters.remote)
-        for session_remote in self._remotes.values():
-            remote.add(session_remote.counters)
+        for responder in self._responders.values():
+            remote.add(responder.remote.counters)
         return structs.replace(self._counters, remote=remote)
 
     def stop(self, reason: str) -> None:
@@ -116,21 +117,21 @@ class AgentService:
 
     def serve(self, timeout_s: float) -> None:
         """Wait for something to happen, at most so long, and answer it."""
-        remotes, counters = self._remotes, self._counters
+        responders, counters = self._responders, self._counters
         for event in self._listener.poll(timeout_s):
             if not isinstance(event, Received):
                 self._take_event(event)
                 continue
             session, message = event.session, event.message
-            remote = None if session is None else remotes.get(session)
-            if session is None or remote is None or not isinstance(message, Observation):
+            responder = None if session is None else responders.get(session)
+            if session is None or responder is None or not isinstance(message, Observation):
                 counters.unexpected += 1
             else:
-                self._answer(session, remote, message)
+                self._answer(session, responder, message)
 
-    def _answer(self, session: Session, remote: Remote, observation: Observation) -> None:
+    def _answer(self, session: Session, responder: Responder, observation: Observation) -> None:
         try:
-            action = remote.receive(observation)
+            action = responder.receive(observation)
             if action is None:
                 return
             charge(self._inference_s)
@@ -153,7 +154,7 @@ class AgentService:
     def _open(self, event: Opened) -> None:
         session, hello = event.session, event.hello
         try:
-            remote = self._make_remote(hello)
+            responder = self._make_responder(hello)
             session.send(Welcome(protocol=PROTOCOL_VERSION, version=netlab.__version__, policy=self._recipe.name))
         except SpecError as error:
             self._counters.sessions_refused += 1
@@ -162,18 +163,18 @@ class AgentService:
         except Exception as error:  # whatever a policy may raise
             self._fail(session, error, refused=True)
             return
-        self._remotes[session] = remote
+        self._responders[session] = responder
         self._counters.sessions_opened += 1
-        self._report(
-            f"{session.peer}: {hello.task.name} at {hello.task.rate_hz:g} Hz, horizon {hello.horizon_ticks}"
-        )
+        task, ahead = hello.task, hello.horizon_ticks or "adaptive"
+        self._report(f"{session.peer}: {task.name} at {task.rate_hz:g} Hz, {hello.actuator}, horizon {ahead}")
 
-    def _make_remote(self, hello: Hello) -> Remote:
+    def _make_responder(self, hello: Hello) -> Responder:
         refusal = self._recipe.refusal(hello.task)
         if refusal:
             raise SpecError(refusal)
         policy, predictor = self._recipe.make(hello.task)
-        return Remote(hello.task, policy, predictor, hello.horizon_ticks, hello.run)
+        remote = Remote(hello.task, predictor, hello.horizon_ticks, hello.run, hello.actuator)
+        return Responder(remote, policy)
 
     def _fail(self, session: Session, error: Exception, *, refused: bool) -> None:
         """End a session whose policy has failed; the other edges are none the worse.
@@ -199,6 +200,6 @@ class AgentService:
         self._report(f"{session.peer}: {reason}")
 
     def _forget(self, session: Session) -> None:
-        remote = self._remotes.pop(session, None)
-        if remote is not None:
-            self._counters.remote.add(remote.counters)
+        responder = self._responders.pop(session, None)
+        if responder is not None:
+            self._counters.remote.add(responder.remote.counters)

@@ -11,10 +11,10 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from netlab.errors import SpecError
+from netlab.messages import ActuatorName
 
-__all__ = ["DEFAULT_HOLD_LIMIT_TICKS", "DEFAULT_RATE_HZ", "EnvConfig"]
+__all__ = ["DEFAULT_HOLD_LIMIT_TICKS", "EnvConfig"]
 
-DEFAULT_RATE_HZ = 50.0
 DEFAULT_HOLD_LIMIT_TICKS = 10
 
 
@@ -26,11 +26,13 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         key_path: Key file; empty on loopback without a key.
         transport: ``datagram`` or ``stream``.
         task: Name of the task.
-        rate_hz: Ticks a second.
+        options: Numbers that change the task, by name (``netlab.envs.registry``).
+        rate_hz: Ticks a second; None is the task's own rate.
         episodes: How many episodes.
         seed: Seed of the episodes' seeds.
-        actuator: ``newest`` or ``scheduled``.
-        horizon_ticks: D of ``scheduled``, which has no default since it follows from the link; ``newest`` is 1.
+        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
+        horizon_ticks: D of ``scheduled``, which has no default since it follows from the link
+            (``ADAPTIVE_HORIZON``: the agent chooses it); the others have none.
         fallback: ``neutral``, ``hold`` or ``local``.
         hold_limit_ticks: The most ticks in a row that ``hold`` holds; None is 10.
         local_policy: Name of the policy of ``local``, for the record: the object is handed in beside this.
@@ -45,10 +47,11 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     key_path: str = ""
     transport: Literal["datagram", "stream"] = "datagram"
     task: str = "CartPole-v1"
-    rate_hz: float = DEFAULT_RATE_HZ
+    options: dict[str, float] = {}
+    rate_hz: float | None = None
     episodes: int = 1
     seed: int = 0
-    actuator: Literal["newest", "scheduled"] = "newest"
+    actuator: ActuatorName = "newest"
     horizon_ticks: int | None = None
     fallback: Literal["neutral", "hold", "local"] = "neutral"
     hold_limit_ticks: int | None = None
@@ -76,11 +79,17 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 key="horizon_ticks",
                 hint="--horizon D; `netlab profile show PROFILE` prints the D of a link, docs/control.md says why",
             )
-        if self.actuator == "newest" and self.horizon_ticks not in (None, 1):
+        if self.actuator != "scheduled" and self.horizon_ticks not in (None, 1):
             raise SpecError(
-                f"{self.horizon_ticks}: the newest actuator plays what came last and has no horizon",
+                f"{self.horizon_ticks}: the {self.actuator} actuator plays what is there and has no horizon",
                 key="horizon_ticks",
                 hint="--actuator scheduled, or no --horizon",
+            )
+        if self.actuator == "stop-and-wait" and self.fallback != "neutral":
+            raise SpecError(
+                f"{self.fallback!r}: stop-and-wait plays each decision once, this fallback would add others",
+                key="fallback",
+                hint="--fallback neutral",
             )
         if self.fallback != "hold" and self.hold_limit_ticks is not None:
             raise SpecError(

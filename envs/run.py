@@ -14,7 +14,7 @@ from msgspec import structs
 
 import netlab
 from netlab.clock_name import in_virtual_time
-from netlab.control.actuator import Actuator, Newest, Scheduled
+from netlab.control.actuators import make_actuator
 from netlab.control.edge import Edge
 from netlab.control.fallback import Fallback, Hold, Local, Neutral
 from netlab.control.policy import Policy
@@ -64,11 +64,11 @@ def run_env_service(
     """
     config.check()
     with contextlib.ExitStack() as stack:
-        task = make_task(config.task, config.rate_hz)
+        task = make_task(config.task, config.rate_hz, config.options)
         stack.callback(task.close)
         edge = Edge(
             task.description,
-            _make_actuator(config),
+            make_actuator(config.actuator, 1 if config.horizon_ticks is None else config.horizon_ticks),
             _make_fallback(config, task.description, make_local_policy),
             run=secrets.randbits(64),
         )
@@ -93,7 +93,7 @@ def _make_service(
         task,
         Uplink(dialer),
         edge,
-        RealTimeLoop(config.rate_hz),
+        RealTimeLoop(task.description.rate_hz),
         episodes=config.episodes,
         seed=config.seed,
         wait_s=config.wait_s,
@@ -113,13 +113,8 @@ def _say_hello(task: Task, edge: Edge) -> Hello:
         run=edge.run,
         task=task.description,
         horizon_ticks=edge.actuator.horizon_ticks,
+        actuator=edge.actuator.name,
     )
-
-
-def _make_actuator(config: EnvConfig) -> Actuator:
-    if config.actuator == "newest" or config.horizon_ticks is None:
-        return Newest()
-    return Scheduled(config.horizon_ticks)
 
 
 def _make_fallback(

@@ -5,6 +5,8 @@
     tick k:  drain arrivals -> observe -> send -> play -> step the task
              '-- until tick k+1: wait for the deadline, take in frames the moment they arrive
 
+That is a task in real time; one that takes turns waits between send and play (``netlab.envs.pace``).
+
 It never waits for the network: without an agent the ticks go on with the fallback, counted, and the uplink
 dials step by step. Before the first tick it waits once, since both services are often started together.
 """
@@ -24,13 +26,14 @@ from netlab.control.histogram import Histogram
 from netlab.envs.agent_watch import AgentWatch
 from netlab.envs.episode import EpisodeTally, episode_seed
 from netlab.envs.loop import RealTimeLoop
+from netlab.envs.pace import make_pace
 from netlab.envs.realtime import collect_garbage, realtime_process
 from netlab.envs.result import DurationSummary, EpisodeResult, RunResult
 from netlab.envs.task import Step, Task
 from netlab.envs.tick_log import TickLog, TickRecord
 from netlab.envs.uplink import Uplink
 from netlab.errors import ConnectionLost
-from netlab.messages import Action
+from netlab.messages import Action, Observation
 from netlab.wire.channel import Received
 
 __all__ = ["ALL_PLAYED", "EnvService", "Progress"]
@@ -65,7 +68,7 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 class EnvService:
-    """Play episodes of a task in real time.
+    """Play episodes of a task at its own pace.
 
     Args:
         task: What is controlled.
@@ -106,6 +109,7 @@ class EnvService:
         self._uplink = uplink
         self._edge = edge
         self._loop = loop
+        self._pace = make_pace(task.description)
         self._episodes = episodes
         self._seed = seed
         self._wait_s = wait_s
@@ -175,30 +179,38 @@ class EnvService:
 
     def _play_episode(self, episode: int) -> bool:
         """Play one episode; return whether it came to its end. The loop then stands at the next tick."""
+        loop, uplink = self._loop, self._uplink
         seed = episode_seed(self._seed, episode)
         observation = self._task.reset(seed)
-        self._edge.begin_episode(self._loop.tick)
-        self._tally = EpisodeTally(episode, seed, self._loop)
+        self._edge.begin_episode(loop.tick)
+        self._tally = EpisodeTally(episode, seed, loop)
         while not self._stopped_by:
-            step = self._play_tick(observation)
+            message = self._observe(observation)
+            self._pace.wait_to_play(loop, uplink)
+            step = self._play(message)
             if step.terminated or step.truncated:
                 self._finish_episode(complete=True)
                 if episode + 1 < self._episodes:
-                    self._loop.next_tick(self._uplink)
+                    self._pace.wait_to_observe(loop, uplink)
                 return True
             if self._tally.ticks % self._progress_ticks == 0:
                 self._report()
             observation = step.observation
-            self._loop.next_tick(self._uplink)
+            self._pace.wait_to_observe(loop, uplink)
         self._finish_episode(complete=False)
         return False
 
-    def _play_tick(self, observation: NDArray[np.generic]) -> Step:
-        tick, tally, uplink = self._loop.tick, self._tally, self._uplink
-        uplink.keep_up()
+    def _observe(self, observation: NDArray[np.generic]) -> Observation:
+        tick = self._loop.tick
+        self._uplink.keep_up()
         message = self._edge.observe(tick, np.asarray(observation, self._dtype).tobytes())
         self._sent[tick % _SENT_RING] = (tick, self._loop.clock.now_ns() * 1e-9)
-        uplink.send(message)
+        self._uplink.send(message)
+        return message
+
+    def _play(self, message: Observation) -> Step:
+        """Play the tick that was observed, and write down what it did."""
+        tick, tally, uplink = message.tick, self._tally, self._uplink
         play = self._edge.play(tick)
         step = self._task.step(play.action)
         tally.ticks += 1
@@ -217,6 +229,7 @@ class EnvService:
                     step.reward,
                     message.newest_age_ticks,
                     uplink.is_connected,
+                    self._edge.horizon_ticks,
                 )
             )
         return step

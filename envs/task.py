@@ -35,7 +35,7 @@ class Step(Struct, frozen=True):
 
 
 class Task(Protocol):
-    """What is controlled."""
+    """What is controlled; its description says at which pace (``netlab.envs.pace``)."""
 
     description: TaskDescription
 

@@ -27,6 +27,7 @@ class TickRecord(Struct, frozen=True, gc=False):
         reward: Its reward.
         newest_age_ticks: Age of the newest answer that had arrived; -1 before the first.
         connected: Whether there was a channel.
+        horizon_ticks: D: how far the newest answer that had arrived reached.
     """
 
     tick: int
@@ -37,6 +38,7 @@ class TickRecord(Struct, frozen=True, gc=False):
     reward: float
     newest_age_ticks: int
     connected: bool
+    horizon_ticks: int = 1
 
 
 class TickLog:

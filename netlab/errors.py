@@ -14,7 +14,8 @@
     |  `- AuthError                             no key, the wrong key, a peer that cannot prove it
     |- GuestError                               the guest kernel cannot be had or has died
     |  `- GuestUnavailable                      for want of a network, a distribution, a processor, room
-    `- LabError                                 a service of a lab died
+    |- LabError                                 a service of a lab died
+    `- LearningError                            a training run cannot go on
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ __all__ = [
     "GuestError",
     "KernelError",
     "LabError",
+    "LearningError",
     "LocalProtocolError",
     "NetlabError",
     "PrivilegeError",
@@ -180,3 +182,7 @@ class LabError(NetlabError):
         super().__init__(text, hint)
         self.exit_code_of_service = exit_code_of_service
         self.last_lines = last_lines
+
+
+class LearningError(NetlabError):
+    """Raised when a training run has diverged or has nothing left that could be learned from."""

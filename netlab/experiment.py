@@ -122,7 +122,7 @@ def _split(experiment: Experiment, index: int, cell: Cell) -> Iterator[Share]:
             f"network {cell.network}: one direction loses everything: no agent could ever be reached",
             hint="for outages use a schedule with steps of loss = 100%",
         )
-    if cell.actuator == "newest":
+    if cell.actuator != "scheduled":
         horizon = 1
     else:
         horizon = cell.horizon_ticks or horizon_ticks(pair, 1.0 / experiment.rate_hz)

@@ -6,7 +6,7 @@ it means to play one out is ``netlab.control``'s.
 ::
 
     edge (environment)                                   remote (policy)
-        Hello(run, task, horizon)  ------------------>   may this edge be served?
+        Hello(run, task, actuator) ------------------>   may this edge be served?
                                    <------------------   Welcome(policy)  |  Goodbye(reason)
         Observation(tick k)        ------------------>   decide
                                    <------------------   Action(based on k, for ticks k+1 ..)
@@ -25,8 +25,10 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 __all__ = [
+    "ADAPTIVE_HORIZON",
     "PROTOCOL_VERSION",
     "Action",
+    "ActuatorName",
     "Goodbye",
     "Heartbeat",
     "Hello",
@@ -37,16 +39,19 @@ __all__ = [
     "Welcome",
 ]
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Changes when an older peer could no longer understand us."""
 
 MAX_PAYLOAD_BYTES = 1 << 20
 MAX_ACTIONS = 256
+ADAPTIVE_HORIZON = 0
+"""Stands for a horizon that the remote chooses, and changes, by what it measures."""
 HISTORY_TICKS = 64
 
 # msgspec takes no bound past 63 bits; MessagePack itself has no integer above 2**64 - 1.
 UInt64 = Annotated[int, Meta(ge=0)]
 Tick = Annotated[int, Meta(ge=0, le=2**62)]
+ActuatorName = Literal["newest", "scheduled", "stop-and-wait"]
 ShortText = Annotated[str, Meta(max_length=200)]
 
 _UINT8_VALUES = 256
@@ -110,12 +115,20 @@ class TaskDescription(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         rate_hz: Ticks a second.
         observation: Space of an observation's payload.
         action: Space of one action.
+        pace: ``real-time``: a tick plays what had arrived when it was observed. ``turn-based``: what arrives
+            until its end, and only then is the next one observed.
     """
 
     name: ShortText
     rate_hz: Annotated[float, Meta(gt=0, le=100_000)]
     observation: Space
     action: Space
+    pace: Literal["real-time", "turn-based"] = "real-time"
+
+    @property
+    def lead_ticks(self) -> int:
+        """Return how many ticks after its own an observation can be answered at the earliest."""
+        return 1 if self.pace == "real-time" else 0
 
 
 class Hello(Struct, frozen=True, kw_only=True, tag="hello", forbid_unknown_fields=True):
@@ -126,15 +139,18 @@ class Hello(Struct, frozen=True, kw_only=True, tag="hello", forbid_unknown_field
         version: netlab's version, for the error message.
         run: Identity of the run: random, new each time a service starts.
         task: What is controlled.
-        horizon_ticks: D: a decision on the observation of tick k is for tick k+D, and each action message
-            repeats the last D decisions. 1 means "play the newest".
+        horizon_ticks: D: a decision on the observation of tick k is for the Dth tick that an answer to it can
+            reach (k+D in real time, k+D-1 by turns), and each action message repeats the last D decisions.
+            1 means "play the newest"; ``ADAPTIVE_HORIZON`` leaves D to the remote.
+        actuator: Which of the decisions that have arrived the edge plays (docs/control.md).
     """
 
     protocol: Annotated[int, Meta(ge=0, le=65535)]
     version: ShortText
     run: UInt64
     task: TaskDescription
-    horizon_ticks: Annotated[int, Meta(ge=1, le=MAX_ACTIONS)]
+    horizon_ticks: Annotated[int, Meta(ge=ADAPTIVE_HORIZON, le=MAX_ACTIONS)]
+    actuator: ActuatorName = "newest"
 
 
 class Welcome(Struct, frozen=True, kw_only=True, tag="welcome", forbid_unknown_fields=True):
@@ -187,6 +203,7 @@ class Observation(Struct, frozen=True, tag="obs", array_like=True, forbid_unknow
         history_ticks: How many bits of ``played`` are valid (ticks of this episode, at most 64).
         newest_age_ticks: ``tick`` minus the highest ``obs_tick`` received in this episode; -1 before the first.
         loss_seen: Share of the last observations' answers that never came, 0 .. 1.
+        turn: How many remote actions have been played in this episode.
     """
 
     run: UInt64
@@ -198,6 +215,7 @@ class Observation(Struct, frozen=True, tag="obs", array_like=True, forbid_unknow
     history_ticks: Annotated[int, Meta(ge=0, le=HISTORY_TICKS)]
     newest_age_ticks: Annotated[int, Meta(ge=-1, le=2**62)]
     loss_seen: Annotated[float, Meta(ge=0.0, le=1.0)]
+    turn: UInt64 = 0
 
 
 class Action(Struct, frozen=True, tag="act", array_like=True, forbid_unknown_fields=True):
@@ -210,6 +228,7 @@ class Action(Struct, frozen=True, tag="act", array_like=True, forbid_unknown_fie
         first_target_tick: Tick that ``actions[0]`` is for.
         n: How many actions.
         actions: ``n`` actions, one after another, raw bytes of the action space.
+        turn: Of the observation it is based on.
     """
 
     run: UInt64
@@ -218,6 +237,7 @@ class Action(Struct, frozen=True, tag="act", array_like=True, forbid_unknown_fie
     first_target_tick: Tick
     n: Annotated[int, Meta(ge=1, le=MAX_ACTIONS)]
     actions: Annotated[bytes, Meta(max_length=MAX_PAYLOAD_BYTES)]
+    turn: UInt64 = 0
 
 
 Message = Hello | Welcome | Goodbye | Heartbeat | Observation | Action

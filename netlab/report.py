@@ -49,7 +49,7 @@ class CellResult(Struct, frozen=True, kw_only=True):
         reading: How its figures were read: ``rtt`` or ``oneway``.
         network_toml: What it is in full, where it is not a preset by name; empty for those.
         policy: Name of the policy.
-        actuator: ``newest`` or ``scheduled``.
+        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
         horizon_ticks: D, how many ticks ahead a decision is made.
         fallback: What a tick does when nothing is there to play.
         inference_s: What a decision was declared to cost in virtual time.
@@ -175,7 +175,7 @@ def cell_table(result: ExperimentResult) -> list[tuple[str, ...]]:
         )
     ]
     for cell in result.cells:
-        ahead = "" if cell.actuator == "newest" else f" {cell.horizon_ticks}"
+        ahead = f" {cell.horizon_ticks}" if cell.actuator == "scheduled" else ""
         rows.append(
             (
                 cell.network,

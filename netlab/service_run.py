@@ -45,12 +45,13 @@ class ServicePlan(Struct, frozen=True, kw_only=True):
         label: What messages call it.
         key_file: The key that both have.
         task: What is controlled.
+        options: Numbers that change the task, by name.
         rate_hz: Ticks a second.
         transport: ``datagram`` or ``stream``.
         policy: What the agent serves.
         inference_s: What a decision is declared to cost in virtual time.
-        actuator: ``newest`` or ``scheduled``.
-        horizon_ticks: D of ``scheduled``.
+        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
+        horizon_ticks: D of ``scheduled``; 0 leaves it to the agent.
         fallback: ``neutral`` or ``hold``.
         episodes: How many.
         seed: Of the episodes.
@@ -61,6 +62,7 @@ class ServicePlan(Struct, frozen=True, kw_only=True):
     label: str
     key_file: Path
     task: str = "CartPole-v1"
+    options: dict[str, float] = {}
     rate_hz: float = 50.0
     transport: str = "datagram"
     policy: str
@@ -179,7 +181,7 @@ def _agent_command(plan: ServicePlan, address: str) -> list[str]:
 
 
 def _env_command(plan: ServicePlan, address: str, folder: Path, start_path: Path) -> list[str]:
-    horizon = ["--horizon", plan.horizon_ticks] if plan.actuator == "scheduled" else []
+    horizon = ["--horizon", plan.horizon_ticks or "adaptive"] if plan.actuator == "scheduled" else []
     tick_log = ["--tick-log", plan.tick_log] if plan.tick_log else []
     return netlab_command(
         "env", "run", plan.task,
@@ -190,6 +192,7 @@ def _env_command(plan: ServicePlan, address: str, folder: Path, start_path: Path
         *horizon,
         *tick_log,
         "--fallback", plan.fallback,
+        *(word for name, number in plan.options.items() for word in ("--option", f"{name}={number!r}")),
         "--rate", plan.rate_hz,
         "--episodes", plan.episodes,
         "--seed", plan.seed,

@@ -39,7 +39,7 @@ hypothesis.settings.register_profile("netlab-ci", deadline=None, derandomize=Tru
 hypothesis.settings.load_profile("netlab-ci" if os.environ.get("CI") else "netlab")
 
 TESTS = Path(__file__).parent
-FOLDERS = ("loopback", "unit", "guest", "lab", "kernel")
+FOLDERS = ("loopback", "unit", "learning", "guest", "lab", "kernel")
 MINIMUM_FILE = TESTS / "kernel" / "minimum.txt"
 
 

@@ -29,7 +29,7 @@ class LeakCheck:
         """Take the snapshot; orphans of this test become our children, so that they are seen."""
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         gc.collect()
-        return cls(_descriptors(), _threads(), _children(), _interfaces())
+        return cls(_descriptors(), _threads(), children(), _interfaces())
 
     def end(self) -> list[str]:
         """Return what is there now and was not before; waits a moment for exits under way."""
@@ -48,7 +48,7 @@ class LeakCheck:
             if self.descriptors.get(fd) != target
         ]
         left += [f"thread {ident}" for ident in _threads() - self.threads]
-        left += [f"child {pid} ({_command(pid)})" for pid in _children() - self.children]
+        left += [f"child {pid} ({_command(pid)})" for pid in children() - self.children]
         left += [f"interface {name}" for name in _interfaces() - self.interfaces]
         return left
 
@@ -67,7 +67,8 @@ def _threads() -> set[int]:
     return {thread.ident or 0 for thread in threading.enumerate()}
 
 
-def _children() -> set[int]:
+def children() -> set[int]:
+    """Return the processes of which this one is the parent."""
     pids: set[int] = set()
     for task in Path("/proc/self/task").iterdir():
         try:

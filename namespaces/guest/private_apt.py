@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -113,7 +115,7 @@ class PrivateApt:
                 timeout=COMMAND_TIMEOUT_S,
                 check=False,
                 # Or a fetch that is killed leaves apt behind, for minutes where there is no network.
-                preexec_fn=die_with_parent_thread,
+                preexec_fn=functools.partial(_end_with, os.getpid()),
             )
         except subprocess.TimeoutExpired as error:
             words = f"guest: {program} took over {COMMAND_TIMEOUT_S:g} s"
@@ -125,3 +127,10 @@ class PrivateApt:
         error = kind(f"guest: suite {self._suite}: {failure.message}", hint=failure.hint)
         error.add_note("all that apt said:\n" + result.stdout)  # seen with the traceback alone
         return error
+
+
+def _end_with(parent: int) -> None:
+    """Have a child, this process, killed with its parent, even one that ended before the kernel was told."""
+    die_with_parent_thread()
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -69,6 +69,21 @@ CATALOGUE: dict[str, Entry] = {
         where="model_speed:model_speed",
         wiring="model",
     ),
+    "vector-speed": Entry(
+        about="256 CartPoles behind a network at once: steps a second against single ones, and against no network",
+        where="vector_speed:vector_speed",
+        wiring="model",
+    ),
+    "train-speed": Entry(
+        about="the CartPole training job, network on, against stable-baselines3's PPO: steps a second",
+        where="train_speed:train_speed",
+        wiring="model",
+    ),
+    "train-time": Entry(
+        about="netlab train of CartPole's baseline and predictor, from nothing to policy files",
+        where="train_time:train_time",
+        wiring="model",
+    ),
     "engines-agree": Entry(
         about="real netem in virtual time against LinkModel: fates and delays of 2,000 packets an impairment",
         where="engines_agree:engines_agree",

@@ -31,7 +31,7 @@ def agent() -> None:
     "--policy",
     default="linear-predict",
     show_default=True,
-    help="Which policy; netlab agent policies lists them.",
+    help="A name or a file.safetensors; netlab agent policies lists the names.",
 )
 @click.option("--key-file", "key_path", default="", type=click.Path(), help="The shared key (netlab key new).")
 @click.option(

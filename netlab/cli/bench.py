@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from netlab.cli.command import NetlabCommand, echo_error, echo_json, say, the_request
+from netlab.cli.command import echo_error, echo_json, say, the_request
+from netlab.cli.computing_command import ComputingCommand
 from netlab.engine_request import EngineRequest
 from netlab.errors import NetlabError, SpecError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["bench"]
 
 
-class BenchCommand(NetlabCommand):
+class BenchCommand(ComputingCommand):
     """Measures figures, of which some refuse virtual time and all choose their links themselves."""
 
     engines: ClassVar[tuple[str, ...]] = ("host", "guest", "relay")

@@ -14,16 +14,48 @@ from netlab.cli.env_text import ProgressText, print_result, say_line
 from netlab.cli.service_command import ServiceCommand
 from netlab.cli.types import DURATION
 from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS, EnvConfig
+from netlab.messages import ADAPTIVE_HORIZON, MAX_ACTIONS
 
 if TYPE_CHECKING:
     from netlab.control.policy import Policy
     from netlab.envs.service import Progress
     from netlab.messages import TaskDescription
 
-__all__ = ["env"]
+__all__ = ["HorizonType", "OptionType", "env", "incomplete_status"]
+
+_ADAPTIVE = "adaptive"
 
 _ASKED = EnvConfig(address="")
 """Every default, from the one table that has them."""
+
+
+class HorizonType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 alone
+    """A horizon in ticks, or the word for one that the agent chooses."""
+
+    name = "horizon"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the ticks, or ``ADAPTIVE_HORIZON``."""
+        if value == _ADAPTIVE:
+            return ADAPTIVE_HORIZON
+        try:
+            return click.IntRange(1, MAX_ACTIONS).convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(f"{error.message} Or {_ADAPTIVE}: the agent chooses.", param, ctx)
+
+
+class OptionType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 alone
+    """A name and a number."""
+
+    name = "option"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        """Return the two; which names there are, the task knows."""
+        name, _, number = value.partition("=")
+        try:
+            return name, float(number)
+        except ValueError:
+            self.fail(f"{value!r} is no NAME=NUMBER", param, ctx)
 
 
 @click.group()
@@ -50,17 +82,20 @@ def env() -> None:
 )
 @click.option(
     "--actuator",
-    type=click.Choice(["newest", "scheduled"]),
+    type=click.Choice(["newest", "scheduled", "stop-and-wait"]),
     default=_ASKED.actuator,
     show_default=True,
-    help="Play what came last, or each decision on the tick it was made for.",
+    help="Play what came last, or each decision on the tick it was made for, or one decision a turn, repeated "
+    "until it was played.",
 )
 @click.option(
     "--horizon",
     "horizon_ticks",
-    type=click.IntRange(1, 256),
+    type=HorizonType(),
     default=_ASKED.horizon_ticks,
-    help="Needed with scheduled: a decision on tick k is for tick k + HORIZON (netlab profile show prints it).",
+    metavar="TICKS|adaptive",
+    help="Needed with scheduled: a decision on tick k is for tick k + TICKS (netlab profile show prints it). "
+    "With adaptive the agent chooses, by what the edge measures.",
 )
 @click.option(
     "--fallback",
@@ -81,11 +116,19 @@ def env() -> None:
     "--local-policy", default=_ASKED.local_policy, metavar="POLICY", help="Policy of the local fallback."
 )
 @click.option(
+    "--option",
+    "options",
+    type=OptionType(),
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="A number that changes the task, for example limit_ticks of DoorKey; may be repeated.",
+)
+@click.option(
     "--rate",
     "rate_hz",
     type=click.FloatRange(0.1, 10_000),
     default=_ASKED.rate_hz,
-    show_default=True,
+    show_default="the task's own",
     help="Ticks a second.",
 )
 @click.option(
@@ -143,12 +186,13 @@ def run(
     \b
     Example:
       netlab env run CartPole-v1 --agent 192.168.1.20:7447 --key-file robot.key --episodes 5
-      netlab env run --agent 127.0.0.1:7447 --actuator scheduled --horizon 3
+      netlab env run --agent 127.0.0.1:7447 --actuator scheduled --horizon adaptive
     """  # noqa: D301
     from netlab.documents import require_writable, write_document
     from netlab.envs.result import encode_result
 
-    config = EnvConfig(require_connection=not without_agent, **options)
+    asked = options | {"options": dict(options["options"])}
+    config = EnvConfig(require_connection=not without_agent, **asked)
     config.check()
     for option, name in (
         ("--tick-log", config.tick_log),
@@ -177,10 +221,10 @@ def run(
         if output is not None:
             write_document(output, encode_result(result))
     if not result.complete:
-        click.get_current_context().exit(_incomplete_status(result.stopped_by))
+        click.get_current_context().exit(incomplete_status(result.stopped_by))
 
 
-def _incomplete_status(stopped_by: str) -> int:
+def incomplete_status(stopped_by: str) -> int:
     """Return what a shell expects of a program that a signal has ended; 1 where it was none."""
     number = getattr(signal, stopped_by, None)
     return 128 + number if isinstance(number, signal.Signals) else 1

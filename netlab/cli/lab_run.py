@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlab.cli.command import NetlabCommand, echo_json, json_option, output_option, result_option, say, the_engine
+from netlab.cli.episode_text import control_words, way_line
 from netlab.cli.modelled_command import ModelledCommand, on_model
 from netlab.errors import SpecError
 
@@ -146,7 +147,7 @@ def _print_report(report: EpisodeReport) -> None:
     episode, run = report.episode, report.run
     click.echo(
         f"{report.lab or 'lab'}: {episode.task}, policy {episode.policy}, "
-        f"{episode.actuator} D={report.horizon_ticks}, {report.profile or 'a clean link'}"
+        f"{control_words(episode.actuator, report.horizon_ticks)}, {report.profile or 'a clean link'}"
     )
     click.echo(f"engine {report.engine}, {report.clock} time, kernel {report.kernel}, seed {report.seed}")
     returns = " ".join(f"{value:g}" for value in run.returns)
@@ -155,10 +156,7 @@ def _print_report(report: EpisodeReport) -> None:
         f"return {returns or '-'} in {counters.ticks} ticks, {counters.played_remote} of them played as decided"
     )
     for way in report.ways:
-        mean = "-" if way.delay_mean_ms is None else f"{way.delay_mean_ms:.3f}"
-        sd = "-" if way.delay_sd_ms is None else f"{way.delay_sd_ms:.3f}"
-        pending = f", {way.pending} pending" if way.pending else ""
-        click.echo(f"{way.direction:7} {way.sent} packets, {way.lost} lost{pending}, delay {mean} +- {sd} ms")
+        click.echo(way_line(way))
     if run.stopped_by:
         click.echo(f"stopped by {run.stopped_by}")
 

@@ -1,7 +1,7 @@
 """Actuators: which of the decisions that have arrived is played at a tick.
 
-Objects with the same methods, chosen once at the start. Neither plays anything twice, and neither holds more
-than it was offered for the next ``MAX_AHEAD_TICKS`` ticks.
+Objects with the same methods, chosen once at the start. None plays anything twice, and none holds more than it
+was offered for the next ``MAX_AHEAD_TICKS`` ticks. ``netlab.control.stop_and_wait`` has the third.
 
 ::
 
@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from netlab.control.values import Value
 from netlab.errors import SpecError
-from netlab.messages import MAX_ACTIONS
+from netlab.messages import ADAPTIVE_HORIZON, MAX_ACTIONS, ActuatorName
 
 __all__ = ["MAX_AHEAD_TICKS", "Actuator", "Decision", "Newest", "Offer", "Plan", "Scheduled"]
 
@@ -36,11 +36,13 @@ class Plan(Struct, frozen=True):
         obs_tick: Tick of the observation it is based on.
         first_target_tick: Tick that ``actions[0]`` is for.
         actions: One action a tick, without holes.
+        turn: How many remote actions that observation said had been played.
     """
 
     obs_tick: int
     first_target_tick: int
     actions: list[Value]
+    turn: int = 0
 
 
 class Decision(Struct, frozen=True):
@@ -66,7 +68,7 @@ class Offer(enum.Enum):
 class Actuator(Protocol):
     """Keeps what has arrived and gives out each tick's action."""
 
-    name: str
+    name: ActuatorName
     horizon_ticks: int
 
     def offer(self, plan: Plan, next_tick: int) -> Offer:
@@ -88,7 +90,7 @@ class Newest:
     Of a plan of several actions the one for the current tick is played, or the nearest to it.
     """
 
-    name = "newest"
+    name: ActuatorName = "newest"
     horizon_ticks = 1
 
     def __init__(self) -> None:
@@ -121,16 +123,17 @@ class Scheduled:
     """Plays each decision at the tick it was made for: delay and loss within the horizon become one constant.
 
     Args:
-        horizon_ticks: D, 1 .. 256: a decision on tick k is for tick k+D.
+        horizon_ticks: D, 1 .. 256: a decision on tick k is for tick k+D. ``ADAPTIVE_HORIZON`` leaves it to the
+            remote; here it makes no difference, since each frame says what it is for.
 
     Raises:
         SpecError: A horizon out of range.
     """
 
-    name = "scheduled"
+    name: ActuatorName = "scheduled"
 
     def __init__(self, horizon_ticks: int) -> None:
-        if not 1 <= horizon_ticks <= MAX_AHEAD_TICKS:
+        if horizon_ticks != ADAPTIVE_HORIZON and not 1 <= horizon_ticks <= MAX_AHEAD_TICKS:
             raise SpecError(
                 f"{horizon_ticks}: must be 1 .. {MAX_AHEAD_TICKS}",
                 key="horizon_ticks",

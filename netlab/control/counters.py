@@ -78,7 +78,8 @@ class RemoteCounters(Struct, kw_only=True):
         observations: Observation frames that arrived.
         answered: Those that were answered with an action frame.
         decisions: Target ticks decided.
-        decided_by_prediction: Those decided from a later observation than their own, which never came.
+        decided_by_prediction: Those decided together with a later one: their own observation never came, or the
+            horizon has grown.
         dropped_duplicate: Observations that had been seen.
         dropped_overtaken: Observations older than the newest.
         dropped_old_episode: Observations of an earlier episode.

@@ -73,6 +73,8 @@ class Edge:
         """Counts of the current episode; ``begin_episode`` starts new ones."""
         self.ages = Histogram()
         """Ages at play of the current episode, in ticks."""
+        self.horizon_ticks = actuator.horizon_ticks
+        """How far the newest answer of the current episode reaches: D, as the remote has it."""
         self.fallback_fault = ""
         """How the fallback last failed; empty while it never did."""
         self._is_fallback_usable = True
@@ -101,6 +103,8 @@ class Edge:
             self._is_fallback_usable = False
 
     def _begin(self, tick: int) -> None:
+        self.horizon_ticks = self.actuator.horizon_ticks
+        self._newest_obs_tick = -1
         self._first_tick = tick
         self._tick = tick - 1
         self._played_tick = tick - 1
@@ -141,6 +145,7 @@ class Edge:
             min(tick - self._first_tick, HISTORY_TICKS),
             self._answers.newest_age_ticks,
             self._answers.loss_ratio,
+            self.counters.played_remote,
         )
 
     def receive(self, action: Action) -> bool:
@@ -166,6 +171,7 @@ class Edge:
             counters.dropped_duplicate += 1
             return False
         answers.answer(plan.obs_tick)
+        self._learn_horizon(plan)
         match self.actuator.offer(plan, self._played_tick + 1):
             case Offer.ACCEPTED:
                 counters.frames_accepted += 1
@@ -174,6 +180,12 @@ class Edge:
             case Offer.LATE:
                 counters.dropped_late += 1
         return True
+
+    def _learn_horizon(self, plan: Plan) -> None:
+        if plan.obs_tick > self._newest_obs_tick:
+            self._newest_obs_tick = plan.obs_tick
+            end = plan.first_target_tick + len(plan.actions)
+            self.horizon_ticks = end - plan.obs_tick - self.task.lead_ticks
 
     def play(self, tick: int) -> Play:
         """Return what to apply at the tick that was just observed.
@@ -245,10 +257,10 @@ class Edge:
         reach = action.first_target_tick + action.n - 1
         if action.episode != self.episode or reach > self._tick + MAX_AHEAD_TICKS:
             return None
-        if not self._answers.was_sent(action.obs_tick):
+        if not self._answers.was_sent(action.obs_tick) or action.turn > self.counters.played_remote:
             return None
         try:
             values = self._actions.decode_many(action.actions, action.n)
         except RemoteProtocolError:
             return None
-        return Plan(action.obs_tick, action.first_target_tick, values)
+        return Plan(action.obs_tick, action.first_target_tick, values, action.turn)

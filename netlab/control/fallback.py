@@ -14,6 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from netlab.control.policy import Policy
+from netlab.control.question import Question
 from netlab.control.values import Value
 from netlab.errors import SpecError
 
@@ -114,7 +115,7 @@ class Local:
 
     def play(self, miss: Miss) -> tuple[Value | None, Source]:
         """Return the local policy's action."""
-        return self._policy.decide(miss.observation()), Source.LOCAL
+        return self._policy.decide(Question.of_state(miss.observation())), Source.LOCAL
 
     def reset(self) -> None:
         """Start the local policy afresh."""

@@ -2,7 +2,7 @@
 
 ::
 
-    o_k --predict(a_k)--> o_k+1 --predict(a_k+1)--> ... o_k+D --decide--> action for tick k+D
+    o_k --predict(a_k)--> o_k+1 --predict(a_k+1)--> ... o_k+D, Question --decide--> action for tick k+D
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from netlab.control.question import Question
 from netlab.control.values import Value
 
 __all__ = ["Persistence", "Policy", "Predictor"]
 
 
 class Policy(Protocol):
-    """Decides on one observation at a time."""
+    """Decides on one question at a time."""
 
-    def decide(self, observation: NDArray[Any]) -> Value:
-        """Return the action for an observation ``[*shape]``; called once a target tick, in order."""
+    def decide(self, question: Question) -> Value:
+        """Return the action for the question's target tick; called once a target tick, in order."""
         ...
 
     def reset(self) -> None:

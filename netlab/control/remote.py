@@ -1,57 +1,54 @@
-"""Remote: the half of the tick protocol beside the policy. No I/O, no clock.
+"""Remote: the half of the tick protocol beside the policy. No I/O, no clock, and no policy: it asks.
 
 ::
 
     observation of tick k --> state at k --predict over what the edge will play at k .. k+D-1--> state at k+D
-                                                                                                   | decide
-    action frame  <-- decisions for k+1 .. k+D, no holes <-----------------------------------------'
+                                                                                                   | question
+    answer: action frame  <-- decisions for k+1 .. k+D, no holes <---------- decide(action) <------'
 
-Each target tick is decided once and later frames repeat the decision: whichever frame gets through, the edge
-plays the same, and what is pending is known here without being told. A target whose own observation (D ticks
-before) was lost is decided by prediction when the next one comes. At an episode's beginning the first target
-is D ticks after its first tick, and after a silence of D ticks or more, in which all that was pending has run
-out, it is D ticks after the observation that ends it.
+One observation opens as many questions as there are targets to decide, usually one: ``netlab.control.agenda``
+knows which. They are asked in order, each on a state predicted over the answers to those before it; only when
+all are decided is there a frame. Whichever frame gets through, the edge plays the same, and what is pending is
+known here without being told.
 
-What the edge plays at k .. k+D-1, which prediction needs: the decision for that tick where there is one, else
-neutral. The observation already shows what earlier ticks did, missed ones included, so only these D matter.
-That the pending decisions arrive in time is an assumption: D copies leave for each, and a horizon that fits
-the link makes it true (``netlab.traces.horizon``). Where it was wrong, the next observation puts the state right.
-Assuming instead that what left less than a typical round trip ago is missed was tried: it never scored more,
-and much less with a pessimistic round trip.
+What the edge plays from k to the tick before the target, which prediction needs: the decision for that tick
+where there is one, else neutral. The observation already shows what earlier ticks did, missed ones included, so
+only these matter. That the pending decisions arrive in time is an assumption: D copies leave for each, and a
+horizon that fits the link makes it true (``netlab.traces.horizon``). Where it was wrong, the next observation
+puts the state right. Assuming instead that what left less than a typical round trip ago is missed was tried: it
+never scored more, and much less with a pessimistic round trip.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
-from netlab.control.actuator import MAX_AHEAD_TICKS
+from netlab.control.agenda import Decided, make_agenda
 from netlab.control.counters import RemoteCounters
-from netlab.control.policy import Persistence, Policy, Predictor
+from netlab.control.horizon import Horizon
+from netlab.control.policy import Persistence, Predictor
+from netlab.control.question import Question
 from netlab.control.values import Value, ValueCodec
-from netlab.errors import RemoteProtocolError, SpecError
-from netlab.messages import Action, Observation, TaskDescription
+from netlab.errors import LocalProtocolError, RemoteProtocolError
+from netlab.messages import Action, ActuatorName, Observation, TaskDescription
 
 __all__ = ["Remote"]
 
 
-class _Decided(Struct, frozen=True):
-    """A decision, for prediction and for the wire."""
-
-    action: Value
-    encoded: bytes
-
-
 class Remote:
-    """Answer each new observation of one session with the decisions for the ticks to come.
+    """Ask what to do at the ticks to come and put the answers into frames, for one session.
 
     Args:
         task: What is controlled, from the Hello.
-        policy: Decides; used by this remote alone.
         predictor: Says what follows an observation; persistence where None.
-        horizon_ticks: D, from the Hello.
+        horizon: D in ticks, ``ADAPTIVE_HORIZON``, or what says it, observation by observation.
         run: The session's run; observations of another are dropped. None takes the first one's.
+        actuator: Name of the edge's actuator, from the Hello.
+
+    Attributes:
+        episode: Number of the episode of the newest observation; -1 before the first.
+        question: What is to be decided next; None where all is decided.
 
     Raises:
         SpecError: A horizon out of range, or a space that contradicts itself.
@@ -60,43 +57,92 @@ class Remote:
     def __init__(
         self,
         task: TaskDescription,
-        policy: Policy,
         predictor: Predictor | None = None,
-        horizon_ticks: int = 1,
+        horizon: int | Horizon = 1,
         run: int | None = None,
+        actuator: ActuatorName = "newest",
     ) -> None:
-        if not 1 <= horizon_ticks <= MAX_AHEAD_TICKS:
-            raise SpecError(f"{horizon_ticks}: must be 1 .. {MAX_AHEAD_TICKS}", key="horizon_ticks")
         self.task = task
-        self.horizon_ticks = horizon_ticks
         self.counters = RemoteCounters()
-        self._policy = policy
+        self.episode = -1
+        self.question: Question | None = None
+        self._agenda = make_agenda(actuator, task, horizon)
         self._predictor = Persistence() if predictor is None else predictor
         self._run = run
         self._observations = ValueCodec(task.observation)
         self._actions = ValueCodec(task.action)
-        self._episode = -1
+        self._observation: Observation | None = None
         self._tick = -1
-        self._decided: dict[int, _Decided] = {}
-        self._decided_until = -1
+        self._seen: NDArray[np.generic] = np.empty(0)
 
-    def receive(self, observation: Observation) -> Action | None:
-        """Return the answer to an observation, or None where it is of no use (counted).
+    @property
+    def horizon_ticks(self) -> int:
+        """Return D as it is now."""
+        return self._agenda.horizon_ticks
 
-        Raises:
-            LocalProtocolError: The policy offers an action that is not of the task's space.
+    def receive(self, observation: Observation) -> bool:
+        """Take in an observation; return whether it is of use: then it opens its questions and is to be answered.
+
+        Questions on an older observation that are still open are asked anew, on this one.
         """
         self.counters.observations += 1
-        state = self._accept(observation)
-        if state is None:
-            return None
-        self._decide(state)
-        first, until = self._tick + 1, self._decided_until
-        while first not in self._decided:
-            first += 1
-        encoded = b"".join([self._decided[target].encoded for target in range(first, until + 1)])
+        seen = self._accept(observation)
+        if seen is None:
+            return False
+        self._agenda.open(observation, begins_episode=observation.episode > self.episode)
+        self.episode, self._tick = observation.episode, observation.tick
+        self._observation, self._seen = observation, seen
+        self.question = self._ask(self._tick, seen, ())
+        return True
+
+    def decide(self, action: Value) -> None:
+        """Answer the open question, which opens the next one if there is one.
+
+        Raises:
+            LocalProtocolError: None is open, or the action is not of the task's space.
+        """
+        question = self.question
+        if question is None:
+            raise LocalProtocolError("a decision on no question: none is open until an observation comes")
+        self._agenda.decide(question.target_tick, Decided(action, self._actions.encode(action)))
+        self.question = self._ask(question.target_tick, question.state, question.pending)
+        self.counters.decisions += 1
+        self.counters.decided_by_prediction += self.question is not None
+
+    def answer(self) -> Action:
+        """Return the frame that answers the newest observation; to be called once for each that was of use.
+
+        Raises:
+            LocalProtocolError: A question is open, or there has been no observation.
+        """
+        observation = self._observation
+        if observation is None or self.question is not None:
+            raise LocalProtocolError("an answer before all questions of an observation are decided")
+        first, decided = self._agenda.answer()
+        encoded = b"".join([one.encoded for one in decided])
         self.counters.answered += 1
-        return Action(observation.run, observation.episode, self._tick, first, until + 1 - first, encoded)
+        return Action(
+            observation.run, observation.episode, self._tick, first, len(decided), encoded, observation.turn
+        )
+
+    def _ask(self, tick: int, state: NDArray[np.generic], pending: tuple[Value | None, ...]) -> Question | None:
+        """Return the question on the next target, if there is one.
+
+        Args:
+            tick: Where prediction stands.
+            state: The state there, ``[*shape]``.
+            pending: What is decided for the ticks from the observation's to the one before that.
+        """
+        target, observation = self._agenda.next_target(), self._observation
+        if observation is None or target is None:
+            return None
+        passed = list(pending)
+        for now in range(tick, target):
+            due = self._agenda.due(now)
+            action = None if due is None else due.action
+            passed.append(action)
+            state = self._predictor.predict(state, action)
+        return Question(target, state, observation, self._seen, tuple(passed))
 
     def _accept(self, observation: Observation) -> NDArray[np.generic] | None:
         """Return the state that an observation holds if it is valid and newer than all before."""
@@ -106,7 +152,7 @@ class Remote:
         if observation.run != self._run:
             counters.dropped_other_run += 1
             return None
-        if observation.episode < self._episode:
+        if observation.episode < self.episode:
             counters.dropped_old_episode += 1
             return None
         if observation.tick <= self._tick:
@@ -116,34 +162,7 @@ class Remote:
                 counters.dropped_overtaken += 1
             return None
         try:
-            state = np.asarray(self._observations.decode(observation.payload))
+            return np.asarray(self._observations.decode(observation.payload))
         except RemoteProtocolError:
             counters.dropped_invalid += 1
             return None
-        if observation.episode > self._episode:
-            self._episode = observation.episode
-            self._decided.clear()
-            self._decided_until = observation.tick - observation.history_ticks + self.horizon_ticks - 1
-            self._policy.reset()
-        self._tick = observation.tick
-        return state
-
-    def _decide(self, state: NDArray[np.generic]) -> None:
-        """Decide every target up to D ticks after the newest observation that has not been decided.
-
-        Args:
-            state: That observation, ``[*shape]``.
-        """
-        tick, horizon, decided = self._tick, self.horizon_ticks, self._decided
-        for past in [target for target in decided if target < tick]:
-            del decided[past]
-        first = self._decided_until + 1 if self._decided_until > tick else tick + horizon
-        for now in range(tick, tick + horizon):
-            pending = decided.get(now)
-            state = self._predictor.predict(state, None if pending is None else pending.action)
-            if now + 1 >= first:
-                action = self._policy.decide(state)
-                decided[now + 1] = _Decided(action, self._actions.encode(action))
-        self.counters.decisions += tick + horizon + 1 - first
-        self.counters.decided_by_prediction += tick + horizon - first
-        self._decided_until = tick + horizon

@@ -17,10 +17,11 @@ import msgspec
 import netlab
 from netlab.agents.policy import find_policy, make_policy
 from netlab.clock_name import VIRTUAL
-from netlab.control.actuator import Actuator, Newest, Scheduled
+from netlab.control.actuators import make_actuator
 from netlab.control.edge import Edge
 from netlab.control.fallback import Fallback, Hold, Neutral
 from netlab.control.remote import Remote
+from netlab.control.responder import Responder
 from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS
 from netlab.envs.loop import RealTimeLoop
 from netlab.envs.registry import make_task
@@ -62,7 +63,7 @@ def play_on_model(plan: EpisodePlan) -> EpisodeRun:
     _require_modelled(plan)
     with run_folder("model") as folder:
         ticks_file = folder / "ticks.jsonl"
-        task = make_task(plan.episode.task, plan.episode.rate_hz)
+        task = make_task(plan.episode.task, plan.rate_hz, plan.episode.options)
         try:
             model = _Model(plan, task)
             result = model.play(ticks_file)
@@ -97,10 +98,11 @@ class _Model:
         self._clock = EventClock()
         self.directions = self._make_directions()
         inward: Direction = "back" if plan.outward == "forward" else "forward"
-        policy, predictor = make_policy(episode.policy, description)
-        remote = Remote(description, policy, predictor, plan.horizon_ticks, _RUN)
+        policy, predictor = make_policy(plan.policy, description)
+        remote = Remote(description, predictor, plan.horizon_ticks, _RUN, episode.actuator)
+        responder = Responder(remote, policy)
         self._agent = ModelAgent(
-            self._clock, remote, self.directions[inward], episode.inference_s, self._take_at_edge
+            self._clock, responder, self.directions[inward], episode.inference_s, self._take_at_edge
         )
         self._channel = ModelChannel(self._clock, self.directions[plan.outward], self._agent.receive)
 
@@ -145,13 +147,15 @@ class _Model:
     def play(self, ticks_file: Path) -> RunResult:
         """Play all episodes."""
         episode, description = self._plan.episode, self._task.description
-        recipe = find_policy(episode.policy)
+        recipe = find_policy(self._plan.policy)
         welcome = Welcome(protocol=PROTOCOL_VERSION, version=netlab.__version__, policy=recipe.name)
         service = EnvService(
             self._task,
             Uplink(ModelDialer(self._channel, welcome), self._clock.now_s),
-            Edge(description, _actuator(self._plan), _fallback(self._plan), _RUN),
-            RealTimeLoop(episode.rate_hz, self._clock),
+            Edge(
+                description, make_actuator(episode.actuator, self._plan.horizon_ticks), _fallback(self._plan), _RUN
+            ),
+            RealTimeLoop(description.rate_hz, self._clock),
             episodes=episode.episodes,
             seed=self._plan.seed,
             tick_log=TickLog(str(ticks_file)),
@@ -162,10 +166,6 @@ class _Model:
 def _machine() -> dict[str, object]:
     """Return what results of the model say of where they were computed."""
     return machine("model", VIRTUAL)
-
-
-def _actuator(plan: EpisodePlan) -> Actuator:
-    return Newest() if plan.episode.actuator == "newest" else Scheduled(plan.horizon_ticks)
 
 
 def _fallback(plan: EpisodePlan) -> Fallback:

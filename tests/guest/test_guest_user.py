@@ -193,6 +193,6 @@ def test_a_kill_leaves_nothing_without_a_pid_namespace_too(user_driver: Driver, 
         below = descendants(process.pid)
         order = {"launcher": -1, "warden": 1, "kernel": 2}[victim]
         os.kill(below[order] if 0 <= order < len(below) else process.pid, signal.SIGKILL)
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
         left = wait_until_gone(before, temporary)
         assert not left, f"run {number}, {len(below)} processes when {victim} was killed: left {left}"

@@ -55,18 +55,18 @@ def test_all_that_wait_for_one_another_are_named_when_the_budget_is_spent(virtua
     errors = result.stderr.decode()
     assert "GuestError: guest: 600 s of virtual time are spent" in errors
     assert "tango (waiting)" in errors
-    assert time.monotonic() - begun_s < 30.0
+    assert time.monotonic() - begun_s < 100.0
 
 
 def test_the_limit_outside_is_124_and_names_what_runs(virtual_driver: Driver) -> None:
-    result = virtual_driver.run(sys.executable, "-c", SPIN, timeout_s=3.0)
+    result = virtual_driver.run(sys.executable, "-c", SPIN, timeout_s=5.0)
     assert result.returncode == 124
     assert "the time limit is reached, before its first beat; running: " in result.stderr.decode()
 
 
 def test_a_reader_that_pauses_is_no_standstill(virtual_driver: Driver) -> None:
     guest = virtual_driver.start("sh", "-c", "head -c 2000000 /dev/zero; sleep 1h", virtual={"stall_s": 2.0})
-    time.sleep(6.0)
+    time.sleep(4.0)
     output, errors = guest.communicate(timeout=60)
     assert (guest.returncode, len(output)) == (0, 2_000_000), errors
 
@@ -74,7 +74,7 @@ def test_a_reader_that_pauses_is_no_standstill(virtual_driver: Driver) -> None:
 def test_input_that_takes_its_time_is_no_standstill(virtual_driver: Driver, temporary_folder: Path) -> None:
     """All of it is read before the kernel starts, so the guest's clock has not stood still for it."""
     guest = virtual_driver.start("cat", stdin=subprocess.PIPE, virtual={"stall_s": 2.0})
-    time.sleep(6.0)
+    time.sleep(4.0)
     assert guest.poll() is None
     output, errors = guest.communicate(b"late\n", timeout=60)
     assert (guest.returncode, output) == (0, b"late\n"), errors
@@ -87,7 +87,7 @@ def test_ctrl_c_is_a_keyboard_interrupt(virtual_driver: Driver) -> None:
     assert guest.stdout is not None
     assert guest.stdout.readline() == b"ready\n"
     guest.send_signal(signal.SIGINT)
-    _, errors = guest.communicate(timeout=30)
+    _, errors = guest.communicate(timeout=60)
     assert guest.returncode == 130
     assert b"KeyboardInterrupt" in errors
 
@@ -101,7 +101,7 @@ def test_a_second_ctrl_c_ends_what_holds_the_clock(virtual_driver: Driver, tempo
     time.sleep(0.5)
     assert guest.poll() is None
     guest.send_signal(signal.SIGINT)
-    guest.communicate(timeout=10)
+    guest.communicate(timeout=60)
     assert guest.returncode == 130
     assert not wait_until_gone(before, temporary_folder)
 
@@ -119,7 +119,7 @@ def test_a_kill_at_random_moments_leaves_nothing(
         below = descendants(guest.pid)
         order = {"launcher": -1, "supervisor": 0, "warden": 1, "kernel": 2}[victim]
         os.kill(below[order] if 0 <= order < len(below) else guest.pid, signal.SIGKILL)
-        guest.communicate(timeout=20)
+        guest.communicate(timeout=60)
         left = wait_until_gone(before, temporary_folder)
         assert not left, f"run {number}, {len(below)} processes when {victim} was killed: left {left}"
 
@@ -127,7 +127,7 @@ def test_a_kill_at_random_moments_leaves_nothing(
 def test_a_kill_while_input_is_read_leaves_nothing(virtual_driver: Driver, temporary_folder: Path) -> None:
     before = set(descendants(os.getpid()))
     guest = virtual_driver.start("cat", stdin=subprocess.PIPE)
-    deadline_s = time.monotonic() + 20.0
+    deadline_s = time.monotonic() + 60.0
     while not list(temporary_folder.glob("netlab-guest-*/stdin")):
         assert time.monotonic() < deadline_s
         time.sleep(0.01)
@@ -157,7 +157,7 @@ def test_a_killed_pid_1_is_told_though_a_program_holds_the_clock(virtual_driver:
     assert guest.stdout.readline() == b"ready\n"
     kernel = descendants(guest.pid)[2]
     os.kill(min(descendants(kernel)), signal.SIGKILL)
-    _, errors = guest.communicate(timeout=30)
+    _, errors = guest.communicate(timeout=60)
     assert b"a process that the guest's programs run in was killed from outside" in errors
     assert b"stood still" not in errors
 
@@ -169,5 +169,5 @@ def test_what_a_program_runs_in_may_be_killed(virtual_driver: Driver) -> None:
     assert guest.stdout.readline() == b"ready\n"
     kernel = descendants(guest.pid)[2]
     os.kill(max(descendants(kernel)), signal.SIGKILL)
-    _, errors = guest.communicate(timeout=30)
+    _, errors = guest.communicate(timeout=60)
     assert b"a process that the guest's programs run in was killed from outside" in errors

@@ -78,7 +78,7 @@ def test_ctrl_c_ends_the_demo_and_leaves_nothing() -> None:
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     rest = process.stderr.read()
-    assert process.wait(30) == 130
-    assert time.monotonic() - begin < 20.0
+    assert process.wait(60) == 130
+    assert time.monotonic() - begin < 60.0
     assert "Traceback" not in rest
     process.stderr.close()

@@ -40,7 +40,7 @@ def _joined(lab: Lab, impairment: object) -> tuple[Host, Host, Link]:
     return edge, agent, lab.add_link(edge, agent, impairment)  # type: ignore[arg-type]
 
 
-def _udp(host: Host, timeout_s: float = 2.0) -> socket.socket:
+def _udp(host: Host, timeout_s: float = 30.0) -> socket.socket:
     sock = host.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     sock.settimeout(timeout_s)
     sock.bind((host.address, 7))
@@ -104,10 +104,13 @@ def test_directions_are_not_mixed_up(lab: Lab) -> None:
         for sender, receiver, to, least_s, most_s in (
             (one, other, agent.address, 0.2, 0.3), (other, one, edge.address, 0.0, 0.1),
         ):  # fmt: skip
-            began = time.perf_counter()
-            sender.sendto(b"x", (to, 7))
-            receiver.recv(10)
-            assert least_s <= time.perf_counter() - began < most_s
+            took_s = []
+            for _ in range(3):
+                began = time.perf_counter()
+                sender.sendto(b"x", (to, 7))
+                receiver.recv(10)
+                took_s.append(time.perf_counter() - began)
+            assert least_s <= min(took_s) < most_s  # the best of three: a busy machine makes others late
     reading = link.read()
     assert reading.forward is not None and reading.forward.latency_ns == 200_000_000
     assert reading.back is None  # it asks for nothing

@@ -6,6 +6,7 @@ Seeded links and fixed allowances; in real time wide ones, since the machine may
 from __future__ import annotations
 
 import pytest
+from timely import timely
 
 from netlab.clock_name import in_virtual_time
 from netlab.lab import Lab
@@ -49,7 +50,7 @@ def allowance() -> Allowance:
 def test_what_is_asked_is_delivered(profile: str) -> None:
     """n = 600 each way; the seed is fixed where netem heeds it, so it passes always or never."""
     pair = parse_preset(profile)
-    measured, report = verify_in_lab(profile, pair, plan(), SEED, None, allowance())
+    measured, report = timely(lambda: verify_in_lab(profile, pair, plan(), SEED, None, allowance()))
     assert report.holds, [(one.direction, one.failed) for one in report.conformance.directions]
     assert report.seeded == kernel_features().seed
     assert {one.trace.n for one in measured.values()} == {600}

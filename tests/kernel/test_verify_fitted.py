@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from measured_network import RATE_HZ, fitted_profile, fitted_schedule, replayed
+from timely import timely
 
 from netlab.clock_name import in_virtual_time
 from netlab.probe.probe_plan import ProbePlan
@@ -40,7 +41,7 @@ def allowance() -> Allowance:
 def test_what_a_trace_became_is_delivered_and_like_the_trace(name: str, tmp_path: Path) -> None:
     """The pass is whole, the rate is the trace's: the distances are those of a link as asked."""
     pair, trace = MADE[name](tmp_path)
-    report = verify_in_lab(name, pair, PLAN, SEED, None, allowance(), data=[trace])[1]
+    report = timely(lambda: verify_in_lab(name, pair, PLAN, SEED, None, allowance(), data=[trace]))[1]
     assert report.holds, [(one.direction, one.failed) for one in report.conformance.directions]
     (like,) = report.likeness
     assert like.holds and like.path == "round-trip", like
@@ -51,7 +52,8 @@ def test_what_a_trace_became_is_delivered_and_like_the_trace(name: str, tmp_path
 def test_packets_at_random_times_are_judged_as_well() -> None:
     """Exponential gaps, n = 600 each way: bounds are for the times at which packets were sent."""
     plan = ProbePlan(count=600, rate_hz=200.0, poisson_seed=3)
-    measured, report = verify_in_lab("poisson", parse_preset("wifi-normal"), plan, SEED, None, allowance())
+    pair = parse_preset("wifi-normal")
+    measured, report = timely(lambda: verify_in_lab("poisson", pair, plan, SEED, None, allowance()))
     assert report.holds, [(one.direction, one.failed) for one in report.conformance.directions]
     gaps_s = measured["forward"].trace.t_s[1:] - measured["forward"].trace.t_s[:-1]
     assert gaps_s.std() == pytest.approx(1 / 200, rel=0.25), "exponential gaps have the deviation of their mean"

@@ -65,7 +65,7 @@ class StayingLabs:
         on = () if name != "up" and "relay" in self.on else self.on
         return [sys.executable, "-P", "-m", "netlab", "lab", name, *on, *map(str, words)]
 
-    def run(self, *words: object, timeout: float = 60, **options: Any) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: object, timeout: float = 180, **options: Any) -> subprocess.CompletedProcess[str]:
         options = {"env": self.environment, "start_new_session": True, "stdin": subprocess.DEVNULL} | options
         if "input" in options:
             del options["stdin"]
@@ -126,7 +126,7 @@ class StayingLabs:
         assert self.rests() == []
 
 
-def wait_until(is_so: Callable[[], object], within_s: float = 20.0) -> None:
+def wait_until(is_so: Callable[[], object], within_s: float = 60.0) -> None:
     deadline_s = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < deadline_s, "it did not come to that"

@@ -37,7 +37,7 @@ except NetlabError as error:
 def _exec(*command: str, peer: str = "", **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", RUN, peer, *command],
-        capture_output=True, text=True, check=False, timeout=30, start_new_session=True, **options,
+        capture_output=True, text=True, check=False, timeout=60, start_new_session=True, **options,
     )  # type: ignore[call-overload,no-any-return]  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def test_signals_are_passed_on_without_a_terminal() -> None:
             assert netlab.stdout.readline() == "up\n"
             os.killpg(netlab.pid, number)  # as a supervisor does it: netlab alone is in this group
             assert netlab.stdout.read() == f"got {name}\n"
-        assert netlab.wait(10) == 5
+        assert netlab.wait(60) == 5
 
 
 def test_nohup_reaches_the_command() -> None:
@@ -121,7 +121,7 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.fd, text.encode())
 
-    def expect(self, words: str, within_s: float = 10.0) -> None:
+    def expect(self, words: str, within_s: float = 60.0) -> None:
         """Read until the words appear in what was printed since they were last looked for."""
         deadline_s = time.monotonic() + within_s
         while words not in self.text:
@@ -212,7 +212,7 @@ def test_hang_up_ends_it(terminal: Terminal) -> None:
     _wait_until(lambda: not _commands(b"sleep\x004242\x00"))
 
 
-def _wait_until(is_so: Callable[[], object], within_s: float = 20.0) -> None:
+def _wait_until(is_so: Callable[[], object], within_s: float = 60.0) -> None:
     deadline_s = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < deadline_s, "it did not come to that"

@@ -22,7 +22,7 @@ def test_killed_at_random_moments_leaves_nothing(record_property: pytest.RecordP
     interfaces = [name for _, name in socket.if_nameindex()]
     program = Path(__file__).with_name("killed_lab.py")
     command = [sys.executable, str(program), str(KILLS), str(SEED)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=300, check=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=600, check=True)
     deaths = json.loads(done.stdout)
     assert len(deaths) == KILLS
     assert all(death["killed"] for death in deaths), "a lab ended before it was killed"
@@ -57,7 +57,7 @@ def test_a_forked_copy_of_netlab_does_not_keep_a_dead_lab_alive() -> None:
         process, copy = (int(word) for word in netlab.stdout.readline().split())
     try:
         netlab.kill()
-        netlab.wait(5)
+        netlab.wait(30)
         os.kill(copy, 0)  # the copy lives, and with it the socket's other end
         assert _ended(process), "the parent-death signal did not end the keeper"
     finally:
@@ -65,7 +65,7 @@ def test_a_forked_copy_of_netlab_does_not_keep_a_dead_lab_alive() -> None:
         orphans.bury()
 
 
-def _ended(pid: int, within_s: float = 5.0) -> bool:
+def _ended(pid: int, within_s: float = 30.0) -> bool:
     deadline_s = time.monotonic() + within_s
     while time.monotonic() < deadline_s:
         try:
@@ -87,7 +87,7 @@ def test_a_killed_keeper_is_an_error_that_says_so() -> None:
     keeper = next(pid for pid in keepers if b"keeper" in Path(f"/proc/{pid}/cmdline").read_bytes())
     os.kill(keeper, signal.SIGKILL)
     with pytest.raises(LabError, match=r"keeper of lab keeperless died \(exit code -9\)"):
-        process.wait(5)
+        process.wait(30)
     assert _ended(process.pid)
     with pytest.raises(LabError, match="keeper of lab keeperless died"):
         lab.hosts["edge"].start(["true"])

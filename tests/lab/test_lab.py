@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def _exchange(one: Host, other: Host) -> bytes:
     """Send one datagram over the first link of two hosts and return what arrived."""
     with other.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as receiver:
-        receiver.settimeout(2)
+        receiver.settimeout(30)
         receiver.bind((one.address_of(other.name), 7))
         with one.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as sender:
             sender.sendto(one.name.encode(), (one.address_of(other.name), 7))
@@ -59,7 +59,7 @@ def test_labs_made_from_threads_at_once() -> None:
                     edge, agent = lab.add_host("edge"), lab.add_host("agent")
                     lab.add_link(edge, agent)
                     assert _exchange(edge, agent) == b"edge"
-                    assert agent.start(["true"]).wait(10) == 0
+                    assert agent.start(["true"]).wait(30) == 0
         except BaseException as error:
             failures.append(error)
 
@@ -221,7 +221,7 @@ def test_check_finds_the_dead_service() -> None:
     with Lab() as lab:
         lab.add_host("edge").start(["sleep", "100"])
         lab.check()
-        lab.hosts["edge"].start(["sh", "-c", "exit 5"]).wait(5)
+        lab.hosts["edge"].start(["sh", "-c", "exit 5"]).wait(30)
         with pytest.raises(LabError, match=r"edge: sh .* failed \(exit code 5\)"):
             lab.check()
 
@@ -250,7 +250,7 @@ def test_from_toml(tmp_path: Path) -> None:
         )  # fmt: skip
         assert _exchange(lab.hosts["edge"], lab.hosts["agent"]) == b"edge"
         (process,) = lab.start_commands()
-        deadline_s = time.monotonic() + 5
+        deadline_s = time.monotonic() + 30
         while (tmp_path / "edge.log").read_text().count("\n") < 2 and time.monotonic() < deadline_s:
             time.sleep(0.01)
         assert (tmp_path / "edge.log").read_text() == f"{tmp_path}/sub\n10.77.0.2 red\n"
@@ -340,7 +340,7 @@ with Lab() as lab:
     edge, agent = lab.add_host("edge"), lab.add_host("agent")
     lab.add_link(edge, agent)
     process = edge.start(["sh", "-c", "ls /sys/class/net; ls -d /proc/[0-9]* | wc -l"])
-    print(process.wait(10), process.last_lines().split())
+    print(process.wait(30), process.last_lines().split())
 """
     command = ["unshare", "--user", "--map-root-user", sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -353,7 +353,7 @@ with Lab() as lab:
 
 def test_inside_another_pid_namespace() -> None:
     script = (
-        "from netlab.lab import Lab\nwith Lab() as lab:\n    print(lab.add_host('a').start(['true']).wait(10))"
+        "from netlab.lab import Lab\nwith Lab() as lab:\n    print(lab.add_host('a').start(['true']).wait(30))"
     )
     for options in (["--mount-proc"], []):
         command = ["unshare", "--pid", "--fork", *options, sys.executable, "-c", script]

@@ -294,7 +294,7 @@ def test_a_stopped_holder_does_not_keep_down_waiting(labs: StayingLabs) -> None:
     began_s = time.monotonic()
     done = labs.run("down", "two")
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - began_s < 30
+    assert time.monotonic() - began_s < 60
     assert labs.processes() == []
     assert labs.rests() == []
 

@@ -70,7 +70,7 @@ def test_signals_are_passed_on_without_a_terminal(labs: StayingLabs) -> None:
         assert client.stdout is not None
         assert client.stdout.readline() == "up\n"
         client.send_signal(number)
-        text, _ = client.communicate(timeout=20)
+        text, _ = client.communicate(timeout=60)
         assert (text, client.returncode) == (f"got {name}\n", 5)
 
 
@@ -82,7 +82,7 @@ def test_a_killed_client_takes_its_command_along(labs: StayingLabs) -> None:
     assert client.stdout.readline() == "up\n"
     assert running(labs) == [["sh", "-c", script]]
     client.kill()
-    client.communicate(timeout=20)
+    client.communicate(timeout=60)
     wait_until(lambda: not [line for line in labs.processes() if "987" in line])
     assert running(labs) == []
 
@@ -102,14 +102,14 @@ def test_it_ends_with_the_lab(tmp_path: Path, labs: StayingLabs) -> None:
         assert client.stdout is not None
         assert client.stdout.readline() == "up\n"
         assert others.run("down", "brief").returncode == 0
-        _, text = client.communicate(timeout=20)
+        _, text = client.communicate(timeout=60)
         assert client.returncode in (1, 128 + signal.SIGTERM, 128 + signal.SIGKILL), text
         others.up(others.spec, "--name", "briefer")
         client = others.start("exec", "briefer", "a", "--", "sh", "-c", "echo up; exec sleep 986")
         assert client.stdout is not None
         assert client.stdout.readline() == "up\n"
         others.kill_holder({"holder": {"pid": others.list()[0]["holder_pid"]}})
-        _, text = client.communicate(timeout=20)
+        _, text = client.communicate(timeout=60)
         assert client.returncode == 1
         assert "lab briefer has ended" in text or "gone" in text
     finally:

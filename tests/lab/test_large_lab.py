@@ -32,7 +32,7 @@ def _hosts(lab: Lab, count: int) -> tuple[Host, list[Host]]:
 
 def _udp(host: Host) -> socket.socket:
     sock = host.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-    sock.settimeout(2)
+    sock.settimeout(30)
     sock.bind(("0.0.0.0", 7))
     return sock
 
@@ -161,7 +161,7 @@ with Lab() as lab:
             lab.add_host(f"h{number}")
     except LabError as error:
         print("may have 900 (its hard limit)" in str(error), len(lab.hosts) > 300)
-    print(lab.hosts["h0"].start(["true"]).wait(10))  # what is spare still does
+    print(lab.hosts["h0"].start(["true"]).wait(30))  # what is spare still does
 """
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[1] > 900
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

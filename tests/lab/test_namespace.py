@@ -28,7 +28,7 @@ def test_main_thread_stays_outside() -> None:
 def test_loopback_is_up_and_the_only_interface() -> None:
     def talk() -> tuple[bytes, list[str]]:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-            one.settimeout(2)
+            one.settimeout(30)
             one.bind(("127.0.0.1", 0))
             one.sendto(b"self", one.getsockname())
             return one.recv(16), [name for _, name in socket.if_nameindex()]

@@ -98,7 +98,7 @@ def test_what_cannot_be_judged_is_refused(labs: StayingLabs) -> None:
 
 def test_a_change_meanwhile_is_found_out(labs: StayingLabs) -> None:
     labs.up()
-    running = start_probe(labs, "field", "--link", "radio", *FAST)
+    running = start_probe(labs, "field", "--link", "radio", "--count", "1000", "--rate", "200")
     deadline_s = time.monotonic() + 60
     while not labs.show("field")["hosts"][0]["processes"]:
         assert time.monotonic() < deadline_s, "no flow has begun"

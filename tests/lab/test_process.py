@@ -33,7 +33,7 @@ def host(lab: Lab) -> Host:
 
 def _shell(host: Host, script: str, **options: object) -> tuple[int, str]:
     process = host.start(["sh", "-c", script], **options)  # type: ignore[arg-type]
-    return process.wait(10), process.last_lines(1000)
+    return process.wait(30), process.last_lines(1000)
 
 
 def test_status_and_output(host: Host) -> None:
@@ -43,11 +43,11 @@ def test_status_and_output(host: Host) -> None:
 
 def test_death_by_a_signal_without_a_name(host: Host) -> None:
     process = host.start(["sh", "-c", "kill -40 $$"])
-    assert process.wait(10) == -40
+    assert process.wait(30) == -40
     with pytest.raises(LabError, match="was killed by signal 40"):
         process.check()
     named = host.start(["sh", "-c", "kill -TERM $$"])
-    named.wait(10)
+    named.wait(30)
     with pytest.raises(LabError, match="was killed by SIGTERM"):
         named.check()
 
@@ -85,7 +85,7 @@ def test_no_descriptor_but_the_three_reaches_it(host: Host) -> None:
             "import os; print([fd for fd in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + fd)])"
         )
         process = host.start([sys.executable, "-c", listing])
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
         assert process.last_lines() == "['0', '1', '2']"
     finally:
         os.close(spare)
@@ -108,7 +108,7 @@ def test_arguments_arrive_byte_for_byte(host: Host) -> None:
     arguments = ["", " ", "ü€😀", "\udcff\udc80", "a\nb", "'\"\\$(x)", "x" * 100_000]
     script = "import os, sys; sys.stdout.buffer.write(b'|'.join(os.fsencode(a)[:20] for a in sys.argv[1:]))"
     process = host.start([sys.executable, "-c", script, *arguments])
-    assert process.wait(10) == 0
+    assert process.wait(30) == 0
     assert process.output.tail() == b"|".join(os.fsencode(argument)[:20] for argument in arguments)
 
 
@@ -158,14 +158,14 @@ def test_what_cannot_be_started(
 
 def test_output_keeps_its_end(host: Host) -> None:
     process = host.start(["sh", "-c", "seq 1 200000"])
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     assert len(process.output.tail()) == 65536
     assert process.last_lines(2) == "199999\n200000"
 
 
 def test_output_in_a_file(host: Host, tmp_path: Path) -> None:
     process = host.start(["sh", "-c", "seq 1 100000; echo end >&2"], stdout=tmp_path / "out")
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     assert (tmp_path / "out").read_text().splitlines()[-2:] == ["100000", "end"]
     assert process.last_lines(1) == "end"
 
@@ -174,7 +174,7 @@ def test_run_folder(tmp_path: Path) -> None:
     with Lab(run_folder=tmp_path / "run") as lab:
         host = lab.add_host("edge")
         for word in ("one", "two"):
-            assert host.start(["echo", word]).wait(5) == 0
+            assert host.start(["echo", word]).wait(30) == 0
     assert [(path.name, path.read_text()) for path in sorted((tmp_path / "run").iterdir())] == [
         ("edge-1.log", "one\n"),
         ("edge-2.log", "two\n"),
@@ -190,19 +190,19 @@ def test_wait_has_a_limit(host: Host) -> None:
 
 def test_check_tells_of_a_death(host: Host) -> None:
     service = host.start(["sh", "-c", "echo about to fail; exit 9"])
-    service.wait(5)
+    service.wait(30)
     with pytest.raises(
         LabError, match=r"edge: sh \(pid \d+\) failed \(exit code 9\); .*\n  about to fail"
     ) as caught:
         service.check()
     assert caught.value.exit_code_of_service == 9
     killed = host.start(["sh", "-c", "kill -SEGV $$"])
-    killed.wait(5)
+    killed.wait(30)
     with pytest.raises(LabError, match="was killed by SIGSEGV"):
         killed.check()
     for well in (host.start(["true"]), host.start(["sleep", "100"])):
         if well.argv[0] == "true":
-            well.wait(5)
+            well.wait(30)
         well.check()
         well.close()
         well.check()  # ended by us: no failure
@@ -213,14 +213,17 @@ def test_close_asks_then_kills(host: Host) -> None:
     _until(lambda: polite.last_lines() == "up")
     polite.close()
     assert (polite.poll(), polite.last_lines(1)) == (0, "bye")
-    stubborn = host.start(["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.01; done"])
-    _until(lambda: stubborn.last_lines() == "up")
-    began = time.monotonic()
-    stubborn.close(grace_s=0.2)
-    assert stubborn.poll() == -signal.SIGKILL
-    assert 0.2 <= time.monotonic() - began < 2.0
-    stubborn.close()
-    stubborn.kill()
+    took_s = []
+    while not took_s or (took_s[-1] >= 2.0 and len(took_s) < 3):  # a busy machine may stall for a while
+        stubborn = host.start(["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.01; done"])
+        _until(lambda stubborn=stubborn: stubborn.last_lines() == "up")
+        began = time.monotonic()
+        stubborn.close(grace_s=0.2)
+        took_s.append(time.monotonic() - began)
+        assert stubborn.poll() == -signal.SIGKILL
+        stubborn.close()
+        stubborn.kill()
+    assert 0.2 <= min(took_s) < 2.0
 
 
 def test_close_takes_the_whole_group(host: Host) -> None:
@@ -237,7 +240,7 @@ def test_signals_reach_the_process(host: Host) -> None:
     process = host.start(["sh", "-c", "trap 'echo usr1; exit 4' USR1; echo up; while :; do sleep 0.01; done"])
     _until(lambda: process.last_lines() == "up")
     process.send_signal(signal.SIGUSR1)
-    assert process.wait(5) == 4
+    assert process.wait(30) == 4
     process.send_signal(signal.SIGUSR1)  # dead: nothing happens
 
 
@@ -306,7 +309,7 @@ def test_dispositions_and_mask_are_the_default(host: Host) -> None:
         assert (status, text.split()[:3]) == (0, ["SigBlk:", "0" * 16, "SigIgn:"])
         assert int(text.split()[3], 16) & ~_C_LIBRARYS_OWN == 0
         process = host.start(["grep", "SigIgn", "/proc/self/status"], ignored_signals=frozenset({signal.SIGHUP}))
-        process.wait(5)
+        process.wait(30)
         assert int(process.last_lines().split()[1], 16) & ~_C_LIBRARYS_OWN == 1 << signal.SIGHUP - 1
     finally:
         signal.signal(signal.SIGUSR2, old)
@@ -321,7 +324,7 @@ def test_orphans_are_buried(host: Host) -> None:
 
 def test_many_at_once(host: Host) -> None:
     processes = [host.start(["sh", "-c", f"exit {number % 7}"]) for number in range(60)]
-    assert [process.wait(20) for process in processes] == [number % 7 for number in range(60)]
+    assert [process.wait(60) for process in processes] == [number % 7 for number in range(60)]
 
 
 def test_failed_starts_do_no_harm(host: Host) -> None:
@@ -338,7 +341,7 @@ def test_starts_from_many_threads(lab: Lab, host: Host) -> None:
     def work(thread: int) -> None:
         for number in range(15):
             process = lab.hosts["far" if number % 2 else "edge"].start(["sh", "-c", f"exit {thread + number}"])
-            statuses.append((process.wait(20), thread + number))
+            statuses.append((process.wait(60), thread + number))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -357,14 +360,14 @@ def test_lab_close_ends_everything_within_its_grace() -> None:
         for process in processes:
             _until(lambda process=process: process.last_lines() == "up")
         began = time.monotonic()
-    assert time.monotonic() - began < 5.0  # one grace of 2 s for all, not one each
+    assert time.monotonic() - began < 9.0  # one grace of 2 s for all, not one each
     assert all(process.poll() is not None for process in processes)
     for process in processes:
         with pytest.raises(ProcessLookupError):
             os.kill(process.pid, 0)
 
 
-def _until(condition: object, within_s: float = 5.0) -> None:
+def _until(condition: object, within_s: float = 30.0) -> None:
     deadline_s = time.monotonic() + within_s
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < deadline_s, "did not come true"

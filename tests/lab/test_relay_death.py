@@ -66,7 +66,7 @@ def test_a_dead_relay_is_an_error_and_no_result(
     assert "Traceback" not in errors
     assert output == ""
     assert not (tmp_path / "r.json").exists()
-    assert time.monotonic() - killed_s < 20
+    assert time.monotonic() - killed_s < 50
 
 
 def insert_engine(words: tuple[str, ...]) -> list[str]:
@@ -126,5 +126,5 @@ def test_programs_of_a_relayed_lab_are_told_what_carries_their_packets() -> None
     with Lab("told", wiring=RelayWiring()) as lab:
         host = lab.add_host("a")
         told = host.start(["sh", "-c", "echo $NETLAB_ENGINE"])
-        told.wait(10)
+        told.wait(30)
         assert told.last_lines() == "relay"

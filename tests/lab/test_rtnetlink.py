@@ -124,7 +124,7 @@ class Wired:
         made: socket.socket = self.spaces[1 + number].call(
             lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         )
-        made.settimeout(2)
+        made.settimeout(30)
         made.bind((f"10.9.0.{1 + number}", 6000))
         return made
 

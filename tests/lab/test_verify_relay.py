@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from measured_network import RATE_HZ, fitted_profile, fitted_schedule, replayed
 from orphans import Orphans
+from timely import timely
 
 from netlab.namespaces.relay.wiring import RelayWiring
 from netlab.probe.probe_plan import ProbePlan
@@ -54,7 +55,8 @@ def tun() -> None:
 )
 def test_a_relay_delivers_what_is_asked(profile: str) -> None:
     """n = 500 each way over 2 s; the seed decides the losses."""
-    measured, report = verify_in_lab(profile, parse_preset(profile), PLAN, 7, RelayWiring(), WIDE)
+    pair = parse_preset(profile)
+    measured, report = timely(lambda: verify_in_lab(profile, pair, PLAN, 7, RelayWiring(), WIDE))
     assert report.holds, [(one.direction, one.failed) for one in report.conformance.directions]
     assert report.machine["engine"] == "relay"
     assert {flow.trace.n for flow in measured.values()} == {500}
@@ -65,7 +67,7 @@ def test_what_a_trace_became_is_delivered_and_like_the_trace(name: str, tmp_path
     """A whole pass of 12 s, n = 1,200 each way."""
     pair, trace = MADE[name](tmp_path)
     plan = ProbePlan(count=trace.n, rate_hz=RATE_HZ)
-    report = verify_in_lab(name, pair, plan, 7, RelayWiring(), WIDE, data=[trace])[1]
+    report = timely(lambda: verify_in_lab(name, pair, plan, 7, RelayWiring(), WIDE, data=[trace]))[1]
     assert report.holds, [(one.direction, one.failed) for one in report.conformance.directions]
     (like,) = report.likeness
     assert like.holds and like.path == "round-trip", like

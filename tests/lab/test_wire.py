@@ -43,7 +43,7 @@ def hosts(lab: Lab) -> tuple[Host, Host]:
 
 def _udp(host: Host, port: int = 0) -> socket.socket:
     sock = host.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-    sock.settimeout(2)
+    sock.settimeout(30)
     sock.bind((host.address, port))
     return sock
 
@@ -82,7 +82,7 @@ def test_frames_arrive_unchanged(hosts: tuple[Host, Host]) -> None:
     def open_raw() -> socket.socket:
         raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(everything))
         raw.bind(("eth0", everything))
-        raw.settimeout(2)
+        raw.settimeout(30)
         return raw
 
     with edge.call(open_raw) as one, agent.call(open_raw) as other:
@@ -118,7 +118,7 @@ def _device_lines() -> list[str]:
 def test_ping(hosts: tuple[Host, Host]) -> None:
     edge, agent = hosts
     with edge.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)) as raw:
-        raw.settimeout(2)
+        raw.settimeout(30)
         body = struct.pack("!HH", 77, 1) + b"ping" * 10
         words = struct.unpack(f"!{len(body) // 2}H", body)
         total = 0x0800 + sum(words)
@@ -159,7 +159,7 @@ def _tcp_transfer(sender: Host, receiver: Host, size: int) -> int:
     with server:
         incoming, _ = server.accept()
         with incoming:
-            incoming.settimeout(20)
+            incoming.settimeout(60)
             while piece := incoming.recv(1 << 16):
                 digest.update(piece)
                 received += len(piece)
@@ -235,7 +235,7 @@ def test_names_numbers_and_addresses(lab: Lab) -> None:
     assert (edge.address, agent.address, third.address) == ("10.77.0.1", "10.77.0.2", "10.77.0.5")
     assert third.address_of("edge") == "10.77.0.6"
     with edge.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as other, _udp(third) as one:
-        other.settimeout(2)
+        other.settimeout(30)
         other.bind(("10.77.0.6", 8))
         one.sendto(b"side", ("10.77.0.6", 8))
         assert other.recv(16) == b"side"

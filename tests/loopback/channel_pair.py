@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 
 from wire_messages import WELCOME, make_hello
 
-PATIENCE_S = 5.0
+PATIENCE_S = 30.0
 """How long a test waits for what must come; never a sleep, only a bound."""
 KEY = Key(bytes(range(32)))
 

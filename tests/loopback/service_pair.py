@@ -20,7 +20,8 @@ from netlab.wire.dialer import Dialer
 from netlab.wire.listener import Listener
 from netlab.wire.pulse import Timing
 
-QUICK = Timing(heartbeat_s=0.05, silence_s=0.3, attempt_s=1.0)
+QUICK = Timing(heartbeat_s=0.05, silence_s=5.0, attempt_s=1.0)
+"""Both dial and beat quickly; a machine that stops for a second or two makes nobody give the other up."""
 
 AGENT = """
 from netlab.agents.serve import AgentConfig, serve_agent
@@ -65,6 +66,14 @@ class Running:
         """Wait until so many more ticks have been played."""
         end = self.ticks() + ticks
         until(lambda: self.ticks() >= end)
+
+    def be_served(self, ticks):
+        """Wait until so many more ticks have played what the agent decided."""
+        end = self.played() + ticks
+        until(lambda: self.played() >= end)
+
+    def played(self):
+        return self.service._counters.played_remote + self.service._edge.counters.played_remote
 
     def stop(self):
         self.service.stop("enough")

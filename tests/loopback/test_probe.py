@@ -37,7 +37,7 @@ from netlab.wire.session import Opened
 
 KEY = Key(bytes(range(32)))
 LOCALHOST = Address("127.0.0.1", 0)
-PLAN = ProbePlan(rate_hz=500.0, count=200, wait_s=0.2)
+PLAN = ProbePlan(rate_hz=500.0, count=200, wait_s=0.5)
 PATIENCE_S = 30.0
 
 
@@ -167,7 +167,7 @@ def test_a_socket_with_a_descriptor_above_1023_can_wait() -> None:
             assert not high.wait(0.001)
             with StampedSocket.connected(high.address, high.address.resolve(socket.SOCK_DGRAM)[0]) as sender:
                 assert sender.send(b"here")
-            assert high.wait(5.0)
+            assert high.wait(PATIENCE_S)
     finally:
         for descriptor in held:
             os.close(descriptor)
@@ -177,13 +177,13 @@ def test_a_socket_with_a_descriptor_above_1023_can_wait() -> None:
 def test_a_wait_is_no_shorter_than_asked_and_ends_within_its_millisecond_or_so() -> None:
     with StampedSocket.listening(LOCALHOST, LOCALHOST.resolve(socket.SOCK_DGRAM)) as sock:
         for asked_s in (0.0, 0.0003, 0.0025, 0.02):
-            waited_s = []
-            for _ in range(20):
+            waited_s: list[float] = []
+            # The best of 20, or of more on a machine so busy that it makes all of them late.
+            while len(waited_s) < 20 or (min(waited_s) >= asked_s + 0.001 and len(waited_s) < 300):
                 began_s = time.monotonic()
                 assert not sock.wait(asked_s)
                 waited_s.append(time.monotonic() - began_s)
-            assert min(waited_s) >= asked_s
-            assert min(waited_s) < asked_s + 0.001  # the best of 20: a busy machine makes others late
+            assert asked_s <= min(waited_s) < asked_s + 0.001
 
 
 def test_what_the_kernel_does_not_stamp_is_said_to_be_so() -> None:
@@ -193,7 +193,7 @@ def test_what_the_kernel_does_not_stamp_is_said_to_be_so() -> None:
     ):
         receiver._socket.setsockopt(socket.SOL_SOCKET, 35, 0)
         sender.send(b"a")
-        assert receiver.wait(5.0)
+        assert receiver.wait(PATIENCE_S)
         datagram = receiver.take()
         assert datagram is not None
         assert not datagram.is_stamped
@@ -217,7 +217,7 @@ def test_no_key_off_loopback_is_refused_with_the_way_out() -> None:
 
 def test_a_wrong_key_gets_no_answer_and_leaves_nothing_behind(reflector: Reflector) -> None:
     with pytest.raises(ConnectionLost, match="nobody answers") as caught:
-        probe_path(PLAN, reflector.address, Key(bytes(32)), timeout_s=0.5)
+        probe_path(PLAN, reflector.address, Key(bytes(32)), timeout_s=1.5)
     assert "same key file" in caught.value.hint
     assert reflector.counters.sessions == 0
     assert reflector.counters.rejected.keys() == {"auth"}
@@ -353,14 +353,15 @@ def test_a_stamp_is_the_kernels_and_not_the_time_of_reading() -> None:
         StampedSocket.listening(LOCALHOST, LOCALHOST.resolve(socket.SOCK_DGRAM)) as receiver,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
     ):
-        time.sleep(0.05)
-        sent_ns = receiver.now_ns()
+        time.sleep(0.3)  # the kernel begins to stamp soon after it was asked to
+        before_ns = receiver.now_ns()
         sender.sendto(b"now", tuple(receiver.address))
-        time.sleep(0.2)
+        after_ns = receiver.now_ns()
+        time.sleep(0.1)
         datagram = receiver.take()
         assert datagram is not None
         assert datagram.is_stamped
-        assert 0 <= datagram.stamp_ns - sent_ns < 100_000_000
+        assert before_ns <= datagram.stamp_ns < after_ns + 50_000_000
         assert receiver.take() is None
 
 
@@ -399,7 +400,7 @@ def test_the_commands_measure_and_write(serving: tuple[subprocess.Popen[str], st
     process, address = serving
     prefix, document = tmp_path / "path", tmp_path / "summary.json"
     command = netlab(
-        "probe", "run", address, "--rate", 200, "--count", 100, "--wait", "100ms", "--one-clock",
+        "probe", "run", address, "--rate", 200, "--count", 100, "--wait", "1s", "--one-clock",
         "-o", prefix, "--json-file", document, "--json",
     )  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -22,7 +22,7 @@ class Broken:
         self.left = 5
         self.fail = fail
 
-    def decide(self, observation):
+    def decide(self, question):
         self.left -= 1
         return self.fail() if self.left <= 0 else 1
 
@@ -80,11 +80,9 @@ def test_a_policy_that_fails_ends_its_session_and_not_the_service(fail, words):
         assert any(words in line for line in agent.lines)
         assert any("Traceback" in line and "decide" in line for line in agent.lines)
         assert "policy 'broken' failed" in result.last_loss
-        played = other.service._edge.counters.played_remote
-        other.run_on(ticks=20)
+        other.be_served(ticks=5)
         assert other.connections() == 1, "the other edge has noticed nothing"
         assert other.is_connected()
-        assert other.service._edge.counters.played_remote != played
     assert agent.error is None
 
 
@@ -116,7 +114,7 @@ class Arm:
 
 def test_an_answer_that_no_datagram_holds_ends_its_session_and_not_the_service():
     class Still:
-        def decide(self, observation):
+        def decide(self, question):
             return np.zeros(1024, np.float32)
 
         def reset(self):

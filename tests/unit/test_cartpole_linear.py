@@ -7,7 +7,7 @@ from control_simulation import SimulatedNetwork, normal_fate, run_task
 
 from netlab.agents.cartpole_linear import GAINS, LinearCartPole
 from netlab.agents.policy import make_policy
-from netlab.control import Edge, Hold, Neutral, Newest, Remote, Scheduled
+from netlab.control import Edge, Hold, Neutral, Newest, Question, Remote, Responder, Scheduled
 from netlab.envs.cartpole import CartPole
 
 RUN = 1
@@ -37,7 +37,7 @@ def test_it_balances_every_one_of_a_hundred_clean_episodes():
         observation, _ = env.reset(seed=seed)
         total, done = 0.0, False
         while not done:
-            observation, reward, terminated, truncated, _ = env.step(policy.decide(observation))
+            observation, reward, terminated, truncated, _ = env.step(policy.decide(Question.of_state(observation)))
             total += float(reward)
             done = terminated or truncated
         assert total == 500.0, f"seed {seed}"
@@ -48,8 +48,8 @@ def play(policy_name, actuator, fallback, mean_s, sd_s, loss, episodes):
     rng = np.random.default_rng([17, round(mean_s * 1e6)])
     edge = Edge(task.description, actuator, fallback, RUN)
     policy, predictor = make_policy(policy_name, task.description)
-    remote = Remote(task.description, policy, predictor, actuator.horizon_ticks, RUN)
-    network = SimulatedNetwork(remote, normal_fate(rng, mean_s, sd_s, loss, 50.0))
+    responder = Responder(Remote(task.description, predictor, actuator.horizon_ticks, RUN), policy)
+    network = SimulatedNetwork(responder, normal_fate(rng, mean_s, sd_s, loss, 50.0))
     return run_task(task, edge, network, episodes, seed=5)
 
 

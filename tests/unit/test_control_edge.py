@@ -217,8 +217,8 @@ class Doubler:
     def __init__(self):
         self.resets = 0
 
-    def decide(self, observation):
-        return int(observation[0]) * 2
+    def decide(self, question):
+        return int(question.state[0]) * 2
 
     def reset(self):
         self.resets += 1
@@ -245,7 +245,7 @@ class Fails:
     def __init__(self, answer=0, reset_fails=False):
         self.answer, self.reset_fails = answer, reset_fails
 
-    def decide(self, observation):
+    def decide(self, question):
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -356,7 +356,7 @@ def test_nothing_is_accepted_before_an_episode():
     assert edge.counters.dropped_invalid == 2
 
 
-@pytest.mark.parametrize("make", [lambda: Scheduled(0), lambda: Scheduled(257), lambda: Hold(0)])
+@pytest.mark.parametrize("make", [lambda: Scheduled(-1), lambda: Scheduled(257), lambda: Hold(0)])
 def test_limits_out_of_range(make):
     with pytest.raises(SpecError, match="must be") as caught:
         make()

@@ -8,7 +8,7 @@ from control_simulation import SimulatedNetwork
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlab.control import Edge, Hold, Neutral, Newest, Remote, Scheduled, Source
+from netlab.control import Edge, Hold, Neutral, Newest, Remote, Responder, Scheduled, Source
 from netlab.messages import Action, Space, TaskDescription
 
 TASK = TaskDescription(
@@ -22,8 +22,8 @@ RUN = 7
 
 
 class ForTheTickSeen:
-    def decide(self, observation):
-        return observation
+    def decide(self, question):
+        return question.state
 
     def reset(self):
         pass
@@ -34,6 +34,10 @@ class NextTick:
 
     def predict(self, observation, action):
         return observation + np.array([0.0, 1.0])
+
+
+def answering(horizon):
+    return Responder(Remote(TASK, NextTick(), horizon, RUN), ForTheTickSeen())
 
 
 class Reference:
@@ -138,8 +142,8 @@ def play_journey(edge: Edge, network: SimulatedNetwork, journey, expect):
 @given(journeys(), st.integers(1, 12))
 def test_scheduled_plays_each_decision_at_its_own_tick_and_nothing_else(journey, horizon):
     edge = Edge(TASK, Scheduled(horizon), Neutral(), RUN)
-    remote = Remote(TASK, ForTheTickSeen(), NextTick(), horizon, RUN)
-    network = SimulatedNetwork(remote, cycle_fate(journey))
+    responder = answering(horizon)
+    network = SimulatedNetwork(responder, cycle_fate(journey))
     for tick, _, episode, play in play_journey(edge, network, journey, "scheduled"):
         if play.source is Source.REMOTE:
             # Being for this tick of this episode, it can be played by no other: nothing is played twice.
@@ -151,7 +155,7 @@ def test_scheduled_plays_each_decision_at_its_own_tick_and_nothing_else(journey,
         targets = np.frombuffer(answer.actions).reshape(answer.n, 2)[:, 1]
         assert targets.tolist() == list(range(answer.first_target_tick, answer.obs_tick + horizon + 1))
         assert answer.first_target_tick > answer.obs_tick
-    c = remote.counters
+    c = responder.remote.counters
     dropped = (
         c.dropped_duplicate + c.dropped_overtaken + c.dropped_old_episode
         + c.dropped_other_run + c.dropped_invalid
@@ -164,11 +168,11 @@ def test_scheduled_plays_each_decision_at_its_own_tick_and_nothing_else(journey,
 @given(journeys())
 def test_newest_plays_each_decision_at_most_once_and_never_an_older_one(journey):
     edge = Edge(TASK, Newest(), Hold(limit_ticks=3), RUN)
-    remote = Remote(TASK, ForTheTickSeen(), NextTick(), 1, RUN)
+    responder = answering(1)
     played: list[tuple[float, float]] = []
     held = 0
     last = None
-    network = SimulatedNetwork(remote, cycle_fate(journey))
+    network = SimulatedNetwork(responder, cycle_fate(journey))
     for tick, first, episode, play in play_journey(edge, network, journey, "newest"):
         if tick == first:
             last, held = None, 0
@@ -202,7 +206,7 @@ def test_no_tick_is_missed_after_the_first_d_when_nothing_is_lost_and_all_arrive
         "skips": [0],
     }
     edge = Edge(TASK, Scheduled(horizon), Neutral(), RUN)
-    network = SimulatedNetwork(Remote(TASK, ForTheTickSeen(), NextTick(), horizon, RUN), cycle_fate(journey))
+    network = SimulatedNetwork(answering(horizon), cycle_fate(journey))
     for tick, first, _, play in play_journey(edge, network, journey, "scheduled"):
         assert (play.source is Source.REMOTE) == (tick >= first + horizon)
 
@@ -211,7 +215,7 @@ def test_a_delay_of_d_ticks_is_too_much_for_a_horizon_of_d():
     """The bound of the test above is sharp."""
     journey = {"up": [[5]], "down": [[5]], "episodes": [60], "skips": [0]}
     edge = Edge(TASK, Scheduled(10), Neutral(), RUN)
-    network = SimulatedNetwork(Remote(TASK, ForTheTickSeen(), NextTick(), 10, RUN), cycle_fate(journey))
+    network = SimulatedNetwork(answering(10), cycle_fate(journey))
     sources = {play.source for _, _, _, play in play_journey(edge, network, journey, "scheduled")}
     assert sources == {Source.NEUTRAL}
     assert edge.counters.dropped_late > 40
@@ -220,7 +224,7 @@ def test_a_delay_of_d_ticks_is_too_much_for_a_horizon_of_d():
 def test_redundancy_plays_through_the_loss_of_all_but_one_frame_in_ten():
     journey = {"up": [[0]], "down": [[0], *[[] for _ in range(9)]], "episodes": [200], "skips": [0]}
     edge = Edge(TASK, Scheduled(10), Neutral(), RUN)
-    network = SimulatedNetwork(Remote(TASK, ForTheTickSeen(), NextTick(), 10, RUN), cycle_fate(journey))
+    network = SimulatedNetwork(answering(10), cycle_fate(journey))
     plays = [play for _, _, _, play in play_journey(edge, network, journey, "scheduled")]
     assert sum(play.source is Source.REMOTE for play in plays) == 190
 
@@ -229,17 +233,17 @@ def test_a_lost_observation_is_decided_when_the_next_one_comes():
     """Two of three observations are lost, no answer is: no tick after the first D is missed."""
     journey = {"up": [[0], [], []], "down": [[0]], "episodes": [90], "skips": [0]}
     edge = Edge(TASK, Scheduled(10), Neutral(), RUN)
-    remote = Remote(TASK, ForTheTickSeen(), NextTick(), 10, RUN)
-    network = SimulatedNetwork(remote, cycle_fate(journey))
+    responder = answering(10)
+    network = SimulatedNetwork(responder, cycle_fate(journey))
     for tick, _, _, play in play_journey(edge, network, journey, "scheduled"):
         assert (play.source is Source.REMOTE) == (tick >= 10)
-    assert remote.counters.decided_by_prediction == 2 * (remote.counters.answered - 1)
+    assert responder.remote.counters.decided_by_prediction == 2 * (responder.remote.counters.answered - 1)
 
 
 def test_the_first_observation_lost_delays_nothing():
     """The edge says how old the episode is, so its first D ticks end where they would have ended."""
     journey = {"up": [[], [], [], *[[0]] * 97], "down": [[0]], "episodes": [40], "skips": [0]}
     edge = Edge(TASK, Scheduled(10), Neutral(), RUN)
-    network = SimulatedNetwork(Remote(TASK, ForTheTickSeen(), NextTick(), 10, RUN), cycle_fate(journey))
+    network = SimulatedNetwork(answering(10), cycle_fate(journey))
     for tick, _, _, play in play_journey(edge, network, journey, "scheduled"):
         assert (play.source is Source.REMOTE) == (tick >= 10)

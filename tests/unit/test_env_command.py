@@ -54,6 +54,14 @@ def test_a_command_without_options_asks_for_what_the_table_has(runs: list[EnvCon
     assert runs == [EnvConfig(address="127.0.0.1:9")]
 
 
+def test_options_of_the_task_are_numbers_by_name(runs: list[EnvConfig]) -> None:
+    assert env_run_with("--option", "push_n=3", "--option", "other=1e-3").exit_code == 0
+    assert runs[-1].options == {"push_n": 3.0, "other": 0.001}
+    for wrong in ("push_n", "push_n=", "push_n=far"):
+        result = env_run_with("--option", wrong)
+        assert result.exit_code == 2 and "NAME=NUMBER" in result.stderr
+
+
 @pytest.mark.parametrize("option", ["--output", "--progress-file", "--tick-log"])
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(
     option: str, tmp_path: Path, runs: list[EnvConfig]

@@ -13,6 +13,24 @@ from netlab.errors import SpecError
 CONTRADICTIONS = [
     ({"actuator": "scheduled"}, ("--actuator", "scheduled"), "horizon_ticks", "netlab profile show"),
     ({"actuator": "newest", "horizon_ticks": 4}, ("--horizon", "4"), "horizon_ticks", "--actuator scheduled"),
+    (
+        {"actuator": "newest", "horizon_ticks": 0},
+        ("--horizon", "adaptive"),
+        "horizon_ticks",
+        "--actuator scheduled",
+    ),
+    (
+        {"actuator": "stop-and-wait", "horizon_ticks": 4},
+        ("--actuator", "stop-and-wait", "--horizon", "4"),
+        "horizon_ticks",
+        "--actuator scheduled",
+    ),
+    (
+        {"actuator": "stop-and-wait", "fallback": "hold"},
+        ("--actuator", "stop-and-wait", "--fallback", "hold"),
+        "fallback",
+        "--fallback neutral",
+    ),
     ({"local_policy": "linear"}, ("--local-policy", "linear"), "local_policy", "--fallback local"),
     ({"fallback": "local"}, ("--fallback", "local"), "fallback", "--local-policy"),
     ({"hold_limit_ticks": 3}, ("--hold-limit", "3"), "hold_limit_ticks", "--fallback hold"),
@@ -39,6 +57,8 @@ def test_contradictions_are_refused_with_the_remedy(
         {},
         {"horizon_ticks": 1},
         {"actuator": "scheduled", "horizon_ticks": 1},
+        {"actuator": "scheduled", "horizon_ticks": 0},
+        {"actuator": "stop-and-wait"},
         {"fallback": "hold", "hold_limit_ticks": 3},
         {"fallback": "local", "local_policy": "linear"},
     ],
@@ -53,6 +73,14 @@ def test_what_fits_together_is_taken(fields: dict[str, object]) -> None:
 def test_numbers_that_no_run_has(fields: dict[str, object]) -> None:
     with pytest.raises(SpecError, match=next(iter(fields))):
         EnvConfig(address="127.0.0.1:9", **fields).check()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("horizon", ["0", "257", "adaptable", "-1"])
+def test_a_horizon_that_is_none(horizon: str) -> None:
+    words = ["env", "run", "--agent", "127.0.0.1:9", "--actuator", "scheduled", "--horizon", horizon]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "adaptive" in result.stderr
 
 
 def test_a_result_does_not_say_where_the_key_is() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from netlab.agents.policy import make_policy
-from netlab.control import Edge, Local, Neutral, Newest, Remote, Scheduled
+from netlab.control import Edge, Local, Neutral, Newest, Remote, Responder, Scheduled, StopAndWait
 from netlab.envs.agent_watch import AgentWatch
 from netlab.envs.cartpole import CartPole
 from netlab.envs.episode import episode_seed
@@ -22,7 +22,7 @@ from netlab.envs.task import Step
 from netlab.envs.tick_log import TickLog
 from netlab.envs.uplink import Uplink
 from netlab.errors import AuthError, ConnectionLost, SpecError
-from netlab.messages import PROTOCOL_VERSION, Goodbye, Observation, Welcome
+from netlab.messages import ADAPTIVE_HORIZON, PROTOCOL_VERSION, Goodbye, Observation, Welcome
 from netlab.wire.channel import Received
 
 RUN = 9
@@ -40,6 +40,7 @@ class World:
         self.refusal = None
         self.polls = 0
         self.welcome = None
+        self.actuator = "newest"
 
     def is_up(self):
         return any(start <= self.now < end for start, end in self.up)
@@ -84,7 +85,7 @@ class FakeChannel:
     def __init__(self, world, fileno):
         self.world, self.fd = world, fileno
         policy, predictor = make_policy("linear-predict", world.task)
-        self.remote = Remote(world.task, policy, predictor, world.horizon, RUN)
+        self.responder = Responder(Remote(world.task, predictor, world.horizon, RUN, world.actuator), policy)
         self.coming: list[tuple[float, int, object]] = []
         self.sent: list[object] = []
         self.heard_s = world.now
@@ -99,7 +100,7 @@ class FakeChannel:
     def send(self, message):
         self.sent.append(message)
         if isinstance(message, Observation) and self.world.is_up():
-            answer = self.remote.receive(message)
+            answer = self.responder.receive(message)
             heapq.heappush(self.coming, (self.world.now + self.world.delay_s, len(self.sent), answer))
         return True
 
@@ -117,12 +118,12 @@ class FakeChannel:
         self.closed = reason
 
 
-def build(world=None, *, task=None, actuator=None, episodes=1, **options):
+def build(world=None, *, task=None, actuator=None, episodes=1, rate_hz=50.0, **options):
     task = task or CartPole()
     actuator = actuator or Newest()
     world = world or World(task.description, actuator.horizon_ticks)
     edge = Edge(task.description, actuator, Neutral(), RUN)
-    loop = RealTimeLoop(50.0, world)
+    loop = RealTimeLoop(rate_hz, world)
     uplink = Uplink(world, lambda: world.now)
     return world, EnvService(task, uplink, edge, loop, episodes=episodes, seed=4, **options)
 
@@ -412,7 +413,7 @@ def test_the_result_names_the_policy_as_the_agent_did_and_the_python():
 
 
 class Broken:
-    def decide(self, observation):
+    def decide(self, question):
         raise KeyError("weights")
 
     def reset(self):
@@ -472,3 +473,103 @@ def test_a_disk_that_is_full_ends_the_tick_log_and_not_the_run():
 def test_a_tick_log_that_cannot_be_written_is_an_error_before_the_run(tmp_path):
     with pytest.raises(SpecError, match="No such file"):
         TickLog(str(tmp_path / "missing" / "ticks.jsonl"))
+
+
+class Turns:
+    """A task that takes turns: it ends after so many actions and writes down what each tick applied."""
+
+    def __init__(self, turns, rate_hz=10.0):
+        self.description = msgspec.structs.replace(CartPole(rate_hz).description, pace="turn-based")
+        self.turns = turns
+        self.applied: list[object] = []
+        self.taken = 0
+
+    def reset(self, seed):
+        self.taken = 0
+        return np.zeros(4, np.float32)
+
+    def step(self, action):
+        self.applied.append(action)
+        self.taken += action is not None
+        return Step(np.full(4, self.taken, np.float32), float(action is not None), self.taken >= self.turns, False)
+
+    def close(self):
+        pass
+
+
+def play_turns(delay_s, actuator=None, episodes=2, turns=20, **options):
+    task = Turns(turns)
+    world = World(task.description, 1, delay_s=delay_s)
+    world.actuator = (actuator or Newest()).name
+    _, service = build(world, task=task, actuator=actuator, episodes=episodes, rate_hz=10.0, **options)
+    return task, world, service.run()
+
+
+@pytest.mark.parametrize("actuator", [Newest, StopAndWait, lambda: Scheduled(1)])
+def test_by_turns_a_round_trip_below_one_tick_is_lock_step(actuator):
+    task, world, result = play_turns(0.0999, actuator())
+    assert result.complete
+    assert (result.counters.ticks, result.counters.missed) == (40, 0), (
+        "no tick is lost, not even an episode's first"
+    )
+    assert None not in task.applied
+    assert (result.ages.p99, result.ages.maximum) == (0, 0)
+    assert world.now == pytest.approx(1000.0 + 40 * 0.1), "the last action is played at the end of its tick"
+    sent = [message.tick for message in world.channels[0].sent if isinstance(message, Observation)]
+    assert sent == list(range(40)), "the next episode begins in the very tick that the last one ends with"
+
+
+def test_by_turns_what_arrives_at_the_very_end_of_a_tick_is_played_and_what_is_later_is_not():
+    assert play_turns(0.1)[2].counters.missed == 0
+    assert play_turns(0.1001)[2].counters.missed > 0
+
+
+def test_by_turns_a_slow_network_costs_ticks_and_with_stop_and_wait_no_turn():
+    """A round trip of 1.5 ticks: each turn is played at the end of its second tick."""
+    task, world, result = play_turns(0.15, StopAndWait(), episodes=1)
+    assert result.counters.played_remote == 20
+    assert result.counters.ticks == 40
+    assert [action is None for action in task.applied] == [True, False] * 20
+    assert world.channels[0].responder.remote.counters.decisions == 20
+
+
+def test_a_stop_by_turns_ends_with_the_tick_that_is_under_way():
+    task = Turns(1000)
+    world = World(task.description, 1, delay_s=0.01)
+    _, service = build(world, task=task, rate_hz=10.0)
+    step = task.step
+
+    def stop(action):
+        if len(task.applied) == 7:
+            service.stop("SIGTERM")
+        return step(action)
+
+    task.step = stop
+    result = service.run()
+    assert [(episode.complete, episode.ticks) for episode in result.episodes] == [(False, 8)]
+
+
+def test_a_turn_that_takes_too_long_skips_ticks_which_play_nothing():
+    task = Turns(20)
+    world = World(task.description, 1, delay_s=0.01)
+    step = task.step
+
+    def slow(action):
+        if len(task.applied) == 5:
+            world.now += 0.35
+        return step(action)
+
+    task.step = slow
+    _, service = build(world, task=task, rate_hz=10.0)
+    result = service.run()
+    assert (result.skipped_ticks, result.counters.ticks, result.counters.missed) == (2, 21, 1)
+
+
+def test_the_tick_log_tells_how_far_the_newest_answer_reached(tmp_path):
+    path = tmp_path / "ticks.jsonl"
+    task = Endless(ticks=12)
+    world = World(task.description, 5)
+    _, service = build(world, task=task, actuator=Scheduled(ADAPTIVE_HORIZON), tick_log=TickLog(str(path)))
+    service.run()
+    horizons = [json.loads(line)["horizon_ticks"] for line in path.read_text().splitlines()]
+    assert horizons == [0] + [5] * 11, "an edge learns the horizon from the first answer"

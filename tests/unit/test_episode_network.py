@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from netlab.control.remote import Remote
+from netlab.control.responder import Responder
 from netlab.envs.cartpole import CartPole
-from netlab.episode.network import EventClock, ModelAgent, ModelDirection, frame_bytes
+from netlab.episode.network import EventClock, ModelAgent, ModelDirection
 from netlab.messages import Goodbye, Heartbeat, Message, Observation
 from netlab.traces.model.link_model import LinkModel
 from netlab.traces.qdisc_state import U32_MAX, QdiscState
 from netlab.wire.codec import encode
+from netlab.wire.frame_length import frame_bytes
 
 MS = 1_000_000
 
@@ -76,15 +78,15 @@ def test_a_declared_cost_delays_answers_and_those_behind_them() -> None:
     answered: list[int] = []
 
     class Always:
-        def decide(self, observation: object) -> int:
+        def decide(self, question: object) -> int:
             return 1
 
         def reset(self) -> None:
             pass
 
     back = ModelDirection(clock, "link", "back", LinkModel(QdiscState(seed=1)))
-    remote = Remote(task.description, Always(), None, 1, 9)
-    agent = ModelAgent(clock, remote, back, 0.004, lambda message: answered.append(clock.now_ns()))
+    responder = Responder(Remote(task.description, None, 1, 9), Always())
+    agent = ModelAgent(clock, responder, back, 0.004, lambda message: answered.append(clock.now_ns()))
     payload = task.reset(1).astype("<f4").tobytes()
     for tick, at_ns in ((0, 10 * MS), (1, 11 * MS), (2, 30 * MS)):
         seen = Observation(9, 0, tick, payload, b"", 0, 0, -1, 0.0)

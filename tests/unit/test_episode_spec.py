@@ -48,6 +48,12 @@ def test_observations_travel_back_where_the_link_begins_at_the_agent(tmp_path: P
         ('edge = "edge"\nagent = "agent"\npolcy = "linear"', ("episode.polcy", "unknown key")),
         ('edge = "edge"\nagent = "agent"\nactuator = "newst"', ("episode.actuator", "'newst'")),
         ('edge = "edge"\nagent = "agent"\nactuator = "newest"\nhorizon = 3', ("episode.horizon", "no horizon")),
+        (
+            'edge = "edge"\nagent = "agent"\nactuator = "stop-and-wait"\nfallback = "hold"',
+            ("episode.fallback", "plays each decision once"),
+        ),
+        ('edge = "edge"\nagent = "agent"\nhorizon = "adaptable"', ("episode.horizon", "adapt")),
+        ('edge = "edge"\nagent = "agent"\nhorizon = 257', ("episode.horizon", "257")),
         ('edge = "edge"\nagent = "edge"', ("episode.agent", "'edge' is the edge as well")),
         ('edge = "edge"\nagent = "agent"\ninference = ""', ("episode.inference", "'' says nothing")),
         ('edge = "edge"\nagent = "agent"\nfallback = "halt"', ("episode.fallback", "one of neutral, hold")),

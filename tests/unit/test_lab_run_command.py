@@ -135,6 +135,14 @@ def test_what_is_no_report_is_refused_by_name(tmp_path: Path) -> None:
     assert status == 2 and "cannot be read" in stderr
 
 
+def test_an_option_changes_the_task_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
+    quiet = play(tmp_path, "quiet", spec=write(tmp_path, "", "wifi-normal"))
+    pushed = play(tmp_path, "pushed", spec=write(tmp_path, "options = { push_n = 8.0 }", "wifi-normal"))
+    assert quiet["ticks"].read_bytes() != pushed["ticks"].read_bytes()
+    status, _, stderr = run("run", write(tmp_path, "options = { pushn = 8.0 }"), "--on", "model")
+    assert status == 2 and "pushn" in stderr and "push_n" in stderr
+
+
 def test_media_are_none_of_the_models(tmp_path: Path) -> None:
     path = write(tmp_path, "")
     text = path.read_text().replace("[[link]]", '[media.air]\nrate = "10mbit"\n[[link]]\nmedium = "air"')

@@ -55,6 +55,7 @@ def test_wheel_holds_each_room_and_its_data(wheel_names: list[str]) -> None:
     assert "netlab/py.typed" in wheel_names
     assert any(name.startswith("netlab/traces/data/") for name in wheel_names)
     assert "netlab/namespaces/guest/data/time_travel.config" in wheel_names
+    assert "netlab/training/recipes/cartpole-baseline.toml" in wheel_names
 
 
 def test_help_loads_click_alone() -> None:
@@ -68,6 +69,7 @@ def test_help_loads_click_alone() -> None:
 
 def test_one_door_to_each_library() -> None:
     doors: dict[str, set[str]] = {"pyroute2": set(), "scapy": set(), "matplotlib": set(), "torch": set()}
+    doors |= {"minigrid": set(), "safetensors": set(), "tensorboard": set()}
     doors["difflib"] = set()  # what is near a mistyped word is asked of one module
     for path in [*ROOT.glob("netlab/**/*.py"), *(p for room in ROOMS for p in ROOT.glob(f"{room}/**/*.py"))]:
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -80,6 +82,8 @@ def test_one_door_to_each_library() -> None:
     assert doors["scapy"] == {"traces/capture/packet_capture.py"}
     assert doors["difflib"] == {"netlab/did_you_mean.py"}
     assert doors["matplotlib"] == {"netlab/trace_figure.py"}
+    assert doors["minigrid"] == {"envs/doorkey.py"}
+    assert doors["safetensors"] == {"agents/tensor_file.py"}
     assert all(path.startswith("agents/") for path in doors["torch"])
 
 
@@ -93,9 +97,11 @@ ALLOWED = {
     "netlab/probe": GROUND | {"netlab.probe", "netlab.wire", "netlab.traces", "numpy", "cryptography"},
     "traces": GROUND | {"netlab.traces", "numpy", "scapy"},
     "namespaces": GROUND | {"netlab.namespaces", "netlab.traces", "numpy", "pyroute2"},
-    "envs": GROUND | {"netlab.envs", "netlab.wire", "netlab.control", "netlab.traces", "numpy", "gymnasium"},
-    "agents": GROUND | {"netlab.agents", "netlab.wire", "netlab.control", "numpy"},
-}
+    "envs": GROUND | {"netlab.envs", "netlab.wire", "netlab.control", "netlab.traces", "numpy", "gymnasium",
+                      "minigrid"},
+    "agents": GROUND | {"netlab.agents", "netlab.wire", "netlab.control", "numpy", "gymnasium", "torch",
+                        "safetensors"},
+}  # fmt: skip
 
 
 def imported_names(path: Path) -> set[str]:

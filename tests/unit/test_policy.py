@@ -7,7 +7,7 @@ import pytest
 from netlab.agents.cartpole_linear import LinearCartPole
 from netlab.agents.cartpole_physics import CartPolePhysics
 from netlab.agents.policy import RECIPES, find_policy, make_policy
-from netlab.control import Persistence, Remote
+from netlab.control import Persistence, Remote, Responder
 from netlab.envs.registry import make_task
 from netlab.errors import SpecError
 from netlab.messages import Observation, Space
@@ -30,7 +30,7 @@ def test_an_unknown_policy_is_answered_with_the_nearest():
     assert caught.value.hint == "did you mean 'linear-predict'?"
     with pytest.raises(SpecError) as caught:
         find_policy("ppo")
-    assert caught.value.hint == "one of: linear, linear-predict"
+    assert caught.value.hint == "one of: linear, linear-predict, or a file.safetensors"
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_a_task_that_only_calls_itself_cartpole_is_refused(name, change):
 @pytest.mark.parametrize("horizon", [1, 16, 256])
 def test_no_finite_observation_breaks_a_policy(name, horizon):
     policy, predictor = make_policy(name, TASK)
-    remote = Remote(TASK, policy, predictor, horizon, 1)
+    responder = Responder(Remote(TASK, predictor, horizon, 1), policy)
     rng = np.random.default_rng(horizon)
     for tick in range(20):
         wild = (rng.choice([-1.0, 1.0], 4) * 10.0 ** rng.uniform(-40, 38.5, 4)).astype("<f4")
         observation = Observation(1, 0, tick, wild.tobytes(), b"", 0, tick, -1, 0.0)
-        assert remote.receive(observation) is not None
+        assert responder.receive(observation) is not None

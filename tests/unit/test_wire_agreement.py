@@ -74,9 +74,9 @@ def test_reversed_swaps_the_directions() -> None:
     assert agreement.reversed().reversed() == agreement
 
 
-def test_bytes_of_version_1_do_not_change() -> None:
+def test_bytes_of_version_2_do_not_change() -> None:
     """Whoever changes these breaks every netlab in the field: raise PROTOCOL_VERSION, then the values."""
-    assert PROTOCOL_VERSION == 1
+    assert PROTOCOL_VERSION == 2
     secret = key_agreement.derive_greeting_secret(KEY)
     edge_share = EDGE.public_key().public_bytes_raw()
     listener_share = LISTENER.public_key().public_bytes_raw()
@@ -97,7 +97,7 @@ def test_bytes_of_version_1_do_not_change() -> None:
     assert hashlib.sha256(b"".join(parts)).hexdigest() == GOLDEN
 
 
-GOLDEN = "d61d723c017f19654c4e5003a9dd8cf7653cd379ede175650b50f0571ec0f06b"
+GOLDEN = "b175d4d14ff5917bc717e56077e4db14e239a6826fbdadc5d20dae53651f5e73"
 
 
 def test_what_is_not_netlabs_gets_no_answer() -> None:

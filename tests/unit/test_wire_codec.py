@@ -51,7 +51,10 @@ def test_bytes_after_the_message_are_refused(message: Message) -> None:
         to_msgpack(["obs", 1, 0, 1, b"", b"", 0, 0, -1, float("nan")]),
         to_msgpack(["obs", 1, 0, 1, b"", b"", 0, 0, -1, 1.5]),
         to_msgpack(["obs", 1, 0, 1, "text", b"", 0, 0, -1, 0.0]),
-        to_msgpack(["obs", 1, 0, 1, b"", b"", 0, 0, -1, 0.0, 0]),
+        to_msgpack(["obs", 1, 0, 1, b"", b"", 0, 0, -1, 0.0, -1]),
+        to_msgpack(["obs", 1, 0, 1, b"", b"", 0, 0, -1, 0.0, 0, 0]),
+        to_msgpack(["act", 1, 0, 0, 1, 1, b"", -1]),
+        to_msgpack(["act", 1, 0, 0, 1, 1, b"", 0, 0]),
         to_msgpack(["act", 1, 0, 0, 1, 0, b""]),
         to_msgpack(["act", 1, 0, 0, 1, 257, b""]),
         to_msgpack(["what", 1]),
@@ -72,7 +75,7 @@ def test_values_no_message_has_are_refused(data: bytes) -> None:
 
 def test_other_version_names_both_and_says_what_to_do() -> None:
     hello = msgspec.structs.replace(make_hello(), protocol=999)
-    with pytest.raises(RemoteProtocolError, match=r"version 999.*version 1") as caught:
+    with pytest.raises(RemoteProtocolError, match=r"version 999.*version 2") as caught:
         decode(to_msgpack(hello))
     assert "same netlab" in caught.value.hint
 

@@ -36,11 +36,12 @@ def make_observation(tick: int = 0, payload: bytes = b"0123456789abcdef") -> Obs
         history_ticks=64,
         newest_age_ticks=-1,
         loss_seen=0.25,
+        turn=tick,
     )
 
 
 def make_action(tick: int = 0, actions: bytes = b"\0" * 8) -> Action:
-    return Action(run=1, episode=0, obs_tick=tick, first_target_tick=tick + 1, n=1, actions=actions)
+    return Action(run=1, episode=0, obs_tick=tick, first_target_tick=tick + 1, n=1, actions=actions, turn=tick)
 
 
 EVERY_MESSAGE: list[Message] = [

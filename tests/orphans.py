@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
+
+from leaks import children
 
 
 class Orphans:
     """Buries children that come to us after it was made; those we had before are none of its business."""
 
     def __init__(self) -> None:
-        self._before = _children()
+        self._before = children()
 
-    def bury(self, within_s: float = 5.0) -> None:
+    def bury(self, within_s: float = 30.0) -> None:
         """Collect them as they die; what still lives after the time is left for the leak check to name."""
         deadline_s = time.monotonic() + within_s
-        while (new := _children() - self._before) and time.monotonic() < deadline_s:
+        while (new := children() - self._before) and time.monotonic() < deadline_s:
             for pid in new:
                 try:
                     os.waitpid(pid, os.WNOHANG)
                 except ChildProcessError:
                     continue
             time.sleep(0.01)
-
-
-def _children() -> set[int]:
-    pids: set[int] = set()
-    for task in Path("/proc/self/task").iterdir():
-        try:
-            pids |= {int(pid) for pid in (task / "children").read_text().split()}
-        except OSError:  # that thread has just ended
-            continue
-    return pids

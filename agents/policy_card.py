@@ -1,0 +1,75 @@
+"""PolicyCard: what a saved policy is for, what it must be shown, and what made it.
+
+Data alone; the numbers stand beside it in the file (``policy_file``).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from netlab.agents.model_card import ModelCard
+from netlab.agents.ppo_config import GridLayout
+from netlab.control.feature_spec import FeatureSpec
+from netlab.messages import MAX_ACTIONS, ShortText, TaskDescription
+
+__all__ = ["PolicyCard", "Training"]
+
+LongText = Annotated[str, Meta(max_length=20_000)]
+
+
+class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What made a policy, so that it can be made again.
+
+    Attributes:
+        command: As typed.
+        seed: Of the training run.
+        steps: Steps of all environments together.
+        versions: Of netlab, torch, numpy, python.
+        network: The network distribution it was trained behind, as its TOML reads; empty for none.
+        scores: What it scored when it was chosen, by network; on seeds that later tables leave out.
+    """
+
+    command: LongText
+    seed: Annotated[int, Meta(ge=0)]
+    steps: Annotated[int, Meta(ge=0)]
+    versions: Annotated[dict[ShortText, ShortText], Meta(max_length=32)] = {}
+    network: LongText = ""
+    scores: Annotated[dict[ShortText, float], Meta(max_length=256)] = {}
+
+
+class PolicyCard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a policy file says of itself.
+
+    Attributes:
+        format: Of the file; changes when an older netlab could no longer read it.
+        name: What people call it.
+        summary: What it is, in one line.
+        kind: ``mlp`` or ``lstm``; a linear policy is an MLP without a hidden layer.
+        task: What it controls, spaces included.
+        features: What it is shown of each question.
+        grid: Where a grid stands in the features, to be seen one-hot; ``lstm`` only.
+        choose: ``greedy`` plays the likeliest action, ``sampled`` draws one.
+        sampling_seed: Of the draws; the same seed and episode give the same ones.
+        actuator: What it is meant to be played out by.
+        horizon_ticks: D it is meant for; None where it suits any, or is fitted to the link.
+        predictor: What says which state a decision meets: ``none``, ``cartpole-physics``, or ``learned``.
+        model: Card of the learned model that is in the same file; None without one.
+        training: What made it; None where nobody says.
+    """
+
+    format: Literal[1] = 1
+    name: ShortText
+    summary: ShortText = ""
+    kind: Literal["mlp", "lstm"]
+    task: TaskDescription
+    features: FeatureSpec
+    grid: GridLayout | None = None
+    choose: Literal["greedy", "sampled"] = "greedy"
+    sampling_seed: Annotated[int, Meta(ge=0)] = 0
+    actuator: Literal["newest", "scheduled", "stop-and-wait"] = "newest"
+    horizon_ticks: Annotated[int, Meta(ge=1, le=MAX_ACTIONS)] | None = None
+    predictor: Literal["none", "cartpole-physics", "learned"] = "none"
+    model: ModelCard | None = None
+    training: Training | None = None

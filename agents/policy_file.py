@@ -1,0 +1,105 @@
+"""Policy files: one policy in one file, its network's tensors, its learned model's, and the card about them.
+
+::
+
+    NAME.safetensors
+      __metadata__.netlab   PolicyCard as JSON
+      actor.*, lstm.*, ...  the network, as policy_network.py names its tensors
+      model.*               the learned model's, as model_columns.py names its; where the card has a model
+
+The model is in the same file, so that a policy is never served with another one's. What is read is checked whole:
+a file that opens can be served.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from netlab.agents.learned_model import LearnedModel
+from netlab.agents.policy_card import PolicyCard
+from netlab.agents.policy_network import Weights, make_policy_network
+from netlab.agents.tensor_file import SUFFIX, read_tensors, write_tensors
+from netlab.errors import SpecError
+
+__all__ = ["SUFFIX", "PolicyFile", "read_policy", "write_policy"]
+
+MAX_BYTES = 1 << 26
+"""64 MB: sixteen million numbers. The largest policy of netlab's own has a quarter of a million."""
+
+_WHAT = "a policy file"
+_HINT = f"netlab train writes policy files, which end in {SUFFIX}"
+_MODEL = "model."
+
+
+class PolicyFile(Struct, frozen=True):
+    """What a policy file holds.
+
+    Attributes:
+        card: What the policy is.
+        weights: Tensors of its network by name, float32.
+        model: Its learned model; None without one.
+    """
+
+    card: PolicyCard
+    weights: Weights
+    model: LearnedModel | None = None
+
+    def problem(self) -> str:
+        """Return how the parts contradict each other; empty where they do not."""
+        card, model = self.card, self.model
+        if (card.predictor == "learned") != (model is not None) or card.model != (model and model.card):
+            return "predictor 'learned' and a model in the file go together"
+        if model is not None and model.card.observation.shape != card.task.observation.shape:
+            return "the model's observations are not the task's"
+        if model is not None and (
+            model.card.action.shape != card.task.action.shape or model.card.action.n != card.task.action.n
+        ):
+            return "the model's actions are not the task's"
+        if card.predictor == "cartpole-physics" and card.task.observation.shape != (4,):
+            return "the physics of CartPole has 4 observations"
+        try:
+            make_policy_network(card, self.weights)
+        except SpecError as error:
+            return str(error)
+        return ""
+
+
+def read_policy(path: str | os.PathLike[str]) -> PolicyFile:
+    """Return the policy in a file.
+
+    Raises:
+        SpecError: It cannot be read or is not one.
+    """
+    card, tensors = read_tensors(path, PolicyCard, max_bytes=MAX_BYTES, what=_WHAT, hint=_HINT)
+    model = {name.removeprefix(_MODEL): one for name, one in tensors.items() if name.startswith(_MODEL)}
+    weights = {name: one for name, one in tensors.items() if not name.startswith(_MODEL)}
+    try:
+        file = PolicyFile(card, weights, None if card.model is None else LearnedModel(card.model, model))
+        problem = file.problem() or (
+            "tensors of a model, which the card lacks" if model and not file.model else ""
+        )
+    except SpecError as error:
+        problem = str(error)
+    if problem:
+        raise SpecError(f"is not {_WHAT}: {problem}", path, hint=_HINT)
+    return file
+
+
+def write_policy(file: PolicyFile, path: str | os.PathLike[str]) -> None:
+    """Write a policy file, whole or not at all; the same policy gives the same bytes.
+
+    Raises:
+        SpecError: The parts contradict each other, or the file cannot be written.
+        LocalProtocolError: It could not be read again: too large, or a number that is not finite.
+    """
+    problem = file.problem()
+    if problem:
+        raise SpecError(problem, path, "policy")
+    tensors: dict[str, NDArray[Any]] = dict(file.weights)
+    if file.model is not None:
+        tensors |= {f"{_MODEL}{name}": one for name, one in file.model.tensors.items()}
+    write_tensors(path, file.card, tensors, max_bytes=MAX_BYTES)

@@ -1,0 +1,251 @@
+"""Rollout: T steps of N environments, as they were lived through; Collector fills it.
+
+::
+
+    Collector   now --Actor--> output --Sampler--> actions --VectorSteps--> outcome ; now := its moment
+                 `--------------------------- Rollout: rows [t, n] -----------------'
+
+The environments begin afresh now and then, and what was played since is kept: an environment cannot be saved, but
+one that depends on its seed and on the actions alone can be brought back to where it was by playing them again.
+
+Nothing here learns. Values are the learner's to compute, in one batch for all steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from netlab.agents.acting import Actor, Sampler, require_cells
+from netlab.agents.episode_returns import EpisodeReturns
+from netlab.agents.ppo_config import GridLayout
+from netlab.agents.vector_steps import Moment, Outcome, VectorSteps
+from netlab.errors import LearningError, SpecError
+
+__all__ = ["Collector", "Rollout", "Tails"]
+
+Floats = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+
+
+class Tails(Struct):
+    """States behind the steps whose worth the critic is to estimate: of episodes cut off, and of the last steps.
+
+    Attributes:
+        steps: Index ``t * n + environment`` of the step each is behind, ``[m]``; the last n are the rollout's end.
+        observations: ``[m, d]``.
+        privileged: ``[m, p]``.
+        states: Of the policy network, ``[2, m, units]``.
+    """
+
+    steps: NDArray[np.int64]
+    observations: Floats
+    privileged: Floats
+    states: Floats
+
+
+class Rollout(Struct):
+    """Columns ``[t, n, ...]``, each row a step.
+
+    Attributes:
+        observations: What was seen before the step ``[t, n, d]``.
+        privileged: What the critic saw beside it ``[t, n, p]``.
+        actions: As drawn, ``[t, n]`` int64 or ``[t, n, m]`` float32.
+        rewards: Unscaled.
+        asked: Whether the action counted.
+        starts: Whether an episode began with the step.
+        done: Whether it ended with it.
+        ticked: Whether time passed in it.
+        first_state: State of the policy network before the first step ``[2, n, units]``.
+        tails: States behind steps.
+    """
+
+    observations: Floats
+    privileged: Floats
+    actions: NDArray[Any]
+    rewards: Floats
+    asked: Bools
+    starts: Bools
+    done: Bools
+    ticked: Bools
+    first_state: Floats
+    tails: Tails
+
+
+class Collector:
+    """Plays the present policy in the environments.
+
+    Args:
+        steps: The environments.
+        moment: What is seen in them now.
+        actor: The policy network.
+        sampler: Draws from its output.
+        horizon_steps: T.
+        grid: Where observations have a grid whose numbers are to be refused if they are none.
+    """
+
+    def __init__(
+        self,
+        steps: VectorSteps,
+        moment: Moment,
+        actor: Actor,
+        sampler: Sampler,
+        horizon_steps: int,
+        grid: GridLayout | None = None,
+    ) -> None:
+        self._grid = grid
+        self._steps, self._now = steps, moment
+        self._actor, self._sampler, self._horizon = actor, sampler, horizon_steps
+        self._state = np.zeros((2, steps.count, actor.state_units), dtype=np.float32)
+        self._played: list[NDArray[Any]] = []
+        self.returns = EpisodeReturns(steps.count)
+
+    @property
+    def observations(self) -> Floats:
+        """Return what is seen now, ``[n, d]``."""
+        return self._now.observations
+
+    @property
+    def state(self) -> Floats:
+        """Return the state of the policy network, ``[2, n, units]``."""
+        return self._state
+
+    @property
+    def played(self) -> NDArray[Any]:
+        """Return the actions since the last reset, ``[steps, n, ...]``; empty ``[0]`` where there are none."""
+        return np.concatenate(self._played) if self._played else np.zeros(0, dtype=np.int64)
+
+    def reset(self, seed: int) -> None:
+        """Begin every environment afresh; episodes under way are cut off and count nowhere."""
+        self._now = self._steps.reset(seed)
+        self._state = np.zeros_like(self._state)
+        self._played = []
+        self.returns.forget_running()
+
+    def play_again(self, seed: int, actions: NDArray[Any], observations: Floats, state: Floats) -> None:
+        """Bring the environments to where they were.
+
+        Args:
+            seed: Of their last reset.
+            actions: Played since, ``[steps, n, ...]``.
+            observations: What was seen then, ``[n, d]``.
+            state: Of the policy network then.
+
+        Raises:
+            SpecError: They are not where they were.
+        """
+        self.reset(seed)
+        for row in actions:
+            self._now = self._take(self._steps.step(self._sampler.played(row))).moment
+        if not np.array_equal(self._now.observations, observations):
+            hint = "resume with the environment, and the versions, that the checkpoint was made with"
+            raise SpecError("the same actions lead the environments elsewhere than before", "", "resume", hint)
+        self._state = np.array(state)
+        self._played = [actions] if len(actions) else []
+
+    def collect(self, rng: np.random.Generator) -> Rollout:
+        """Play T steps.
+
+        Raises:
+            LearningError: The environments, or the policy network, gave numbers that are not finite.
+        """
+        rollout = self._empty()
+        tails: list[tuple[NDArray[Any], Floats, Floats, Floats]] = []
+        count, recurrent, before = self._steps.count, self._actor.state_units > 0, self._state
+        for t in range(self._horizon):
+            now = self._now
+            if self._grid is not None:
+                require_cells(now.observations[:, self._grid.start : self._grid.stop], self._grid)
+            rollout.observations[t], rollout.privileged[t] = now.observations, now.privileged
+            rollout.asked[t], rollout.starts[t] = now.asked, now.starts
+            if recurrent:
+                self._state[:, now.starts] = 0.0
+                if t == 0:
+                    rollout.first_state = self._state.copy()
+            output, after = self._actor.act(now.observations, self._state)
+            if recurrent:
+                before = np.where(now.asked[:, None], self._state, before)
+                self._state = np.where(now.asked[:, None], after, self._state)
+            rollout.actions[t] = actions = self._sampler.sample(output, rng)
+            outcome = self._take(self._steps.step(self._sampler.played(actions)))
+            rollout.rewards[t], rollout.done[t] = outcome.rewards, outcome.done
+            rollout.ticked[t] = outcome.ticked
+            if outcome.cut.size:
+                cut = outcome.cut
+                tails.append(
+                    (t * count + cut, outcome.cut_observations, outcome.cut_privileged, self._state[:, cut])
+                )
+            self._now = outcome.moment
+        last = (self._horizon - 1) * count + np.arange(count)
+        state = np.where(self._now.starts[:, None], np.float32(0.0), self._state)
+        tails.append((last, self._now.observations, self._now.privileged, state))
+        rollout.tails = _joined(tails)
+        self._leave_out_open(rollout, before)
+        self._played.append(rollout.actions.copy())
+        _require_finite(rollout)
+        return rollout
+
+    def _leave_out_open(self, rollout: Rollout, before: Floats) -> None:
+        """Let a rollout end, for each environment, in a state that was asked about.
+
+        What the critic believes of any other it never learned. So where the rollout ends between a decision and
+        the next question, that decision is left out, and the state it was made in is the last one.
+
+        Args:
+            rollout: All of it; its last steps are changed.
+            before: State of the policy network before each environment's last decision, ``[2, n, units]``.
+        """
+        tails, count = rollout.tails, self._steps.count
+        for n in np.flatnonzero(~self._now.asked & ~rollout.done[-1]):
+            events = np.flatnonzero(rollout.asked[:, n] | rollout.done[:, n])
+            if not events.size or rollout.done[events[-1], n]:
+                continue
+            t, last = events[-1], len(tails.steps) - count + n
+            rollout.asked[t, n], rollout.rewards[t:, n], rollout.ticked[t:, n] = False, 0.0, False
+            tails.observations[last], tails.privileged[last] = rollout.observations[t, n], rollout.privileged[t, n]
+            tails.states[:, last] = before[:, n]
+
+    def _take(self, outcome: Outcome) -> Outcome:
+        self.returns.add(outcome.rewards, outcome.done)
+        return outcome
+
+    def _empty(self) -> Rollout:
+        shape, now = (self._horizon, self._steps.count), self._now
+        drawn = self._sampler.sample(self._actor.act(now.observations, self._state)[0], np.random.default_rng(0))
+        return Rollout(
+            observations=np.empty((*shape, now.observations.shape[1]), dtype=np.float32),
+            privileged=np.empty((*shape, now.privileged.shape[1]), dtype=np.float32),
+            actions=np.empty((*shape, *drawn.shape[1:]), dtype=drawn.dtype),
+            rewards=np.empty(shape, dtype=np.float32),
+            asked=np.empty(shape, dtype=bool),
+            starts=np.empty(shape, dtype=bool),
+            done=np.empty(shape, dtype=bool),
+            ticked=np.empty(shape, dtype=bool),
+            first_state=self._state,
+            tails=_joined([]),
+        )
+
+
+def _joined(parts: list[tuple[NDArray[Any], Floats, Floats, Floats]]) -> Tails:
+    if not parts:
+        nothing = np.zeros((0, 0), dtype=np.float32)
+        return Tails(np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
+    steps, observations, privileged, states = zip(*parts, strict=True)
+    return Tails(
+        np.concatenate(steps),
+        np.concatenate(observations),
+        np.concatenate(privileged),
+        np.concatenate(states, axis=1),
+    )
+
+
+def _require_finite(rollout: Rollout) -> None:
+    for name in ("observations", "privileged", "rewards", "actions"):
+        if not np.isfinite(getattr(rollout, name)).all():
+            hint = "look for the step in which the environment first returned such a number"
+            raise LearningError(f"{name} of the environments are not finite", hint)
+    if not np.isfinite(rollout.tails.observations).all():
+        raise LearningError("last observations of the environments are not finite")

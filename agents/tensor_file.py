@@ -1,0 +1,157 @@
+"""Tensor files: named arrays and one document about them in one safetensors file; the door to that library.
+
+::
+
+    file --read, at most so many bytes--> header checked --safetensors--> {name: array} --finite?--> tensors
+                                          `-- __metadata__["netlab"] --msgspec--> a card of the type asked for
+
+safetensors and not npz: an npz is a zip, and how large its members become is only known once they are unpacked.
+Here every array's size follows from the header and must fill the file exactly, so a file of n bytes never takes
+more than n bytes. Nothing of a file is ever run.
+
+What an array or a card means is for those who ask. Format: https://github.com/huggingface/safetensors
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from netlab.errors import LocalProtocolError, SpecError
+from netlab.whole_file import write_whole
+
+__all__ = ["SUFFIX", "Tensors", "read_tensors", "write_tensors"]
+
+SUFFIX = ".safetensors"
+Tensors = Mapping[str, NDArray[Any]]
+
+_CARD_KEY = "netlab"
+_LENGTH_BYTES = 8
+_MAX_HEADER_BYTES = 1 << 20
+_MAX_CARD_CHARACTERS = 1 << 18
+_MAX_TENSORS = 1024
+_DTYPES = ("float32", "float64", "int64", "int32", "uint8", "bool")
+
+Card = TypeVar("Card", bound=Struct)
+
+
+class _Header(Struct):
+    """The part of a file's header that is ours; safetensors judges the rest."""
+
+    metadata: Annotated[dict[str, str], Meta(max_length=16)] = msgspec.field(
+        name="__metadata__", default_factory=dict
+    )
+
+
+def read_tensors(
+    path: str | os.PathLike[str], card_type: type[Card], *, max_bytes: int, what: str, hint: str = ""
+) -> tuple[Card, dict[str, NDArray[Any]]]:
+    """Return the card and the arrays of a tensor file; arrays are read-only.
+
+    Args:
+        path: The file.
+        card_type: What its card must be.
+        max_bytes: The most that is read; a larger file is refused unread.
+        what: What such a file is called, with its article, for the error message.
+        hint: How to get one.
+
+    Raises:
+        SpecError: It cannot be read, is too large, is no safetensors file, has no card of this type, or holds
+            numbers that are not finite.
+    """
+    data = _read(path, max_bytes, what, hint)
+    text = _card_text(data, path, what, hint)
+    try:
+        card = msgspec.json.decode(text, type=card_type)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, SpecError) as error:  # of a field's own rule
+        raise SpecError(f"is not {what}: its card is not one: {error}", path, _CARD_KEY, hint) from error
+    try:
+        tensors = load(data)
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise SpecError(f"is not {what}: {error}", path, hint=hint) from error
+    for name, tensor in tensors.items():
+        if tensor.dtype.name not in _DTYPES:
+            allowed = ", ".join(_DTYPES)
+            raise SpecError(f"{name!r:.80} holds {tensor.dtype.name}: must be one of {allowed}", path, hint=hint)
+        if tensor.dtype.kind == "f" and not bool(np.isfinite(tensor).all()):
+            raise SpecError(f"{name!r:.80} holds a number that is not finite", path, hint=hint)
+        tensor.flags.writeable = False
+    return card, dict(tensors)
+
+
+def write_tensors(path: str | os.PathLike[str], card: Struct, tensors: Tensors, *, max_bytes: int) -> None:
+    """Write a tensor file: whole or not at all.
+
+    Args:
+        path: The file.
+        card: The document about the arrays.
+        tensors: By name.
+        max_bytes: The most that ``read_tensors`` will read of it.
+
+    Raises:
+        LocalProtocolError: What would be written could not be read again: too large, or not finite.
+        SpecError: The file cannot be written.
+    """
+    for name, tensor in tensors.items():
+        if tensor.dtype.name not in _DTYPES or (tensor.dtype.kind == "f" and not bool(np.isfinite(tensor).all())):
+            raise LocalProtocolError(f"tensor {name!r:.80} of {tensor.dtype.name}: must be finite, of {_DTYPES}")
+    text = msgspec.json.encode(card).decode()
+    try:
+        msgspec.json.decode(text, type=type(card))
+    except msgspec.ValidationError as error:  # an infinite number, for one, is null in JSON
+        raise LocalProtocolError(f"{os.fspath(path)}: the card could not be read again: {error}") from error
+    # Contiguous, since safetensors writes what it finds in memory; in order of name, so that equal is equal bytes.
+    data = save({name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)}, {_CARD_KEY: text})
+    if len(data) > max_bytes or len(text) > _MAX_CARD_CHARACTERS or len(tensors) > _MAX_TENSORS:
+        raise LocalProtocolError(f"{os.fspath(path)}: {len(data)} bytes, of which {len(text)} of card: too large")
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        hint = "name a file in a folder you may write to"
+        raise SpecError(f"cannot be written: {error.strerror}", path, hint=hint) from error
+
+
+def _read(path: str | os.PathLike[str], max_bytes: int, what: str, hint: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(max_bytes + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SpecError(f"cannot be read: {reason}", path, hint=hint) from error
+    if len(data) > max_bytes:
+        raise SpecError(f"is larger than {max_bytes} bytes, the most {what} may have", path, hint=hint)
+    return data
+
+
+def _card_text(data: bytes, path: str | os.PathLike[str], what: str, hint: str) -> str:
+    """Return the card as it stands in the header, which is checked for size before anything parses it."""
+    length = int.from_bytes(data[:_LENGTH_BYTES], "little")
+    if len(data) < _LENGTH_BYTES or length > len(data) - _LENGTH_BYTES:
+        raise SpecError(f"is not {what}: no safetensors file, or cut short", path, hint=hint)
+    if length > _MAX_HEADER_BYTES:
+        problem = f"is not {what}: a header of {length} bytes, at most {_MAX_HEADER_BYTES} are allowed"
+        raise SpecError(problem, path, hint=hint)
+    header_bytes = data[_LENGTH_BYTES : _LENGTH_BYTES + length]
+    try:
+        header = msgspec.json.decode(header_bytes, type=_Header)
+        entries = len(msgspec.json.decode(header_bytes, type=dict[str, msgspec.Raw]))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SpecError(f"is not {what}: its header is not one: {error}", path, hint=hint) from error
+    if entries > _MAX_TENSORS + 1:
+        raise SpecError(f"is not {what}: more than {_MAX_TENSORS} arrays", path, hint=hint)
+    text = header.metadata.get(_CARD_KEY, "")
+    if not text or len(text) > _MAX_CARD_CHARACTERS:
+        problem = (
+            f"is not {what}: no card of netlab's in it, or one of more than {_MAX_CARD_CHARACTERS} characters"
+        )
+        raise SpecError(problem, path, hint=hint)
+    return text

@@ -1,0 +1,287 @@
+"""Trainer: the loop around PPO: collect, learn, report, save.
+
+::
+
+    every reset_every_iterations: environments afresh, seed of (seed, iteration)
+      |
+    Collector.collect --Rollout--> PPO.update --metrics--> report, curves
+      ^                                          |
+      `------ weights (shared memory) -----------'-- every checkpoint_every_iterations, at a stop and at the end:
+                                                     Checkpoint
+
+One seed on one machine gives one set of numbers, however often the run was stopped and resumed. Torch's own random
+generator is not used.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+import gymnasium
+import msgspec
+import numpy as np
+import torch
+from msgspec import Struct
+from numpy.typing import NDArray
+
+import netlab
+from netlab.agents.acting import make_sampler
+from netlab.agents.checkpoint import Checkpoint, CheckpointCard, RandomState
+from netlab.agents.networks import make_network
+from netlab.agents.ppo import PPO, UpdateMetrics
+from netlab.agents.ppo_config import PPOConfig
+from netlab.agents.rollout import Collector
+from netlab.agents.scalars import Scalars
+from netlab.agents.torch_actor import make_training_actor
+from netlab.agents.vector_steps import VectorEnvironment, VectorSteps
+from netlab.errors import LearningError, SpecError
+
+__all__ = ["Trainer", "TrainingProgress", "TrainingResult"]
+
+_DRAWS, _RESETS = 0, 1
+
+
+class TrainingProgress(Struct, frozen=True, kw_only=True):
+    """How far a run is, after each iteration.
+
+    Attributes:
+        iteration: Iterations done.
+        iterations: Of how many.
+        steps: Steps of all environments together.
+        rate_hz: Steps a second in this run, a resumed one since it was resumed.
+        left_s: How long the rest takes at that rate.
+        episodes: Episodes finished.
+        mean_return: Of the last 100 of them; None while there are none.
+        metrics: Of the update.
+    """
+
+    iteration: int
+    iterations: int
+    steps: int
+    rate_hz: float
+    left_s: float
+    episodes: int
+    mean_return: float | None
+    metrics: UpdateMetrics
+
+
+class TrainingResult(Struct, frozen=True, kw_only=True):
+    """What became of a run.
+
+    Attributes:
+        iterations: Iterations done, those before a resume included.
+        steps: Steps of all environments together.
+        stopped_by: What stopped it before its end; empty where nothing did.
+        episodes: Episodes finished.
+        mean_return: Of the last 100 of them; None where there were none.
+        seconds: How long it took, since a resume.
+    """
+
+    iterations: int
+    steps: int
+    stopped_by: str
+    episodes: int
+    mean_return: float | None
+    seconds: float
+
+
+class Trainer:
+    """Trains one policy.
+
+    Args:
+        env: The environments; nothing else may step them.
+        config: Every hyper-parameter.
+        seed: Of everything that is random.
+        checkpoint_path: Where to save; empty for nowhere.
+        note: What is trained, in words, for the checkpoint.
+        report: Told after each iteration.
+        scalars: Curves; None for none.
+        resume: A checkpoint to go on from; its config and seed must be these.
+
+    Raises:
+        SpecError: The environment, the config and the checkpoint do not fit.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnvironment,
+        config: PPOConfig,
+        *,
+        seed: int = 0,
+        checkpoint_path: str | os.PathLike[str] = "",
+        note: str = "",
+        report: Callable[[TrainingProgress], None] = lambda progress: None,
+        scalars: Scalars | None = None,
+        resume: Checkpoint | None = None,
+    ) -> None:
+        if env.num_envs != config.environments:
+            hint = "the learning rate and the minibatches belong to a number of environments"
+            problem = f"{config.environments}: {env.num_envs} environments were given"
+            raise SpecError(problem, key="environments", hint=hint)
+        self._config, self._seed, self._note = config, seed, note
+        self._path, self._report, self._scalars = os.fspath(checkpoint_path), report, scalars
+        self._iteration, self._saved_iteration = 0, -1
+        self._stopped_by = ""
+        self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_DRAWS,)))
+        steps = VectorSteps(env, wants_privileged=config.privileged_critic)
+        moment = steps.reset(self._reset_seed(0))
+        self.spaces = steps.spaces(moment)
+        if resume is not None:
+            resume.require_spaces(self.spaces)
+        self._ppo = PPO(make_network(config, self.spaces, self._rng), self.spaces, config)
+        self._collector = Collector(
+            steps,
+            moment,
+            make_training_actor(self._ppo.network, config),
+            make_sampler(self.spaces.action),
+            config.horizon_steps,
+            config.grid,
+        )
+        if resume is not None:
+            self._resume(resume)
+
+    @property
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """Return the weights of the network by name: views, which change as training goes on."""
+        return {name: weight.detach().numpy() for name, weight in self._ppo.network.named_parameters()}
+
+    def stop(self, reason: str) -> None:
+        """End ``run`` after the present iteration; may be called from a signal handler or another thread."""
+        self._stopped_by = self._stopped_by or reason
+
+    def run(self) -> TrainingResult:
+        """Train to the end or until stopped; save whatever happens but a divergence.
+
+        Raises:
+            LearningError: The run diverged; the last good checkpoint is kept.
+            SpecError: The checkpoint cannot be written.
+        """
+        began, done_before = time.perf_counter(), self._iteration
+        if self._iteration == 0:
+            self._save()  # a file that cannot be written is found out before the work
+        while self._iteration < self._config.iterations and not self._stopped_by:
+            metrics = self._iterate()
+            self._tell(metrics, done_before, time.perf_counter() - began)
+            if self._iteration % self._config.checkpoint_every_iterations == 0:
+                self._save()
+        if self._saved_iteration != self._iteration:
+            self._save()
+        returns = self._collector.returns
+        return TrainingResult(
+            iterations=self._iteration,
+            steps=self._iteration * self._config.iteration_steps,
+            stopped_by=self._stopped_by if self._iteration < self._config.iterations else "",
+            episodes=returns.finished,
+            mean_return=returns.mean,
+            seconds=time.perf_counter() - began,
+        )
+
+    def checkpoint(self) -> Checkpoint:
+        """Return all that the run is now."""
+        collector, optimiser = self._collector, self._ppo.optimiser
+        card = CheckpointCard(
+            config=self._config,
+            spaces=self.spaces,
+            seed=self._seed,
+            iteration=self._iteration,
+            adam_steps=optimiser.steps,
+            random=RandomState.of(self._rng),
+            finished=collector.returns.finished,
+            recent=collector.returns.recent,
+            note=self._note,
+            versions={
+                "netlab": netlab.__version__,
+                "numpy": np.__version__,
+                "torch": str(torch.__version__),
+                "gymnasium": gymnasium.__version__,
+            },
+        )
+        return Checkpoint(
+            card=card,
+            weights={name: weight.copy() for name, weight in self.weights.items()},
+            first=optimiser.first.numpy().copy(),
+            second=optimiser.second.numpy().copy(),
+            observations=np.array(collector.observations, dtype=np.float32),
+            state=collector.state.copy(),
+            # Where the environments begin afresh next, nobody will ask what was played.
+            played=np.zeros(0, dtype=np.int64) if self._resets_next else collector.played,
+        )
+
+    def _iterate(self) -> UpdateMetrics:
+        config = self._config
+        if self._iteration and self._resets_next:
+            self._collector.reset(self._reset_seed(self._iteration))
+        rate = config.learning_rate
+        if config.anneal:
+            rate *= 1.0 - self._iteration / config.iterations
+        try:
+            metrics = self._ppo.update(self._collector.collect(self._rng), self._rng, rate)
+        except LearningError as error:
+            kept = "no checkpoint was asked for"
+            if self._saved_iteration >= 0:
+                kept = f"{self._path} is as it was after iteration {self._saved_iteration}"
+            raise LearningError(f"iteration {self._iteration + 1}: {error}; {kept}", error.hint) from error
+        self._iteration += 1
+        return metrics
+
+    def _tell(self, metrics: UpdateMetrics, done_before: int, seconds: float) -> None:
+        config, returns = self._config, self._collector.returns
+        rate_hz = (self._iteration - done_before) * config.iteration_steps / seconds
+        progress = TrainingProgress(
+            iteration=self._iteration,
+            iterations=config.iterations,
+            steps=self._iteration * config.iteration_steps,
+            rate_hz=rate_hz,
+            left_s=(config.iterations - self._iteration) * config.iteration_steps / rate_hz,
+            episodes=returns.finished,
+            mean_return=returns.mean,
+            metrics=metrics,
+        )
+        if self._scalars is not None:
+            values = {f"update/{name}": value for name, value in msgspec.structs.asdict(metrics).items()}
+            values |= {"run/steps_per_s": rate_hz, "run/episodes": returns.finished}
+            if returns.mean is not None:
+                values["run/mean_return"] = returns.mean
+            self._scalars.add(progress.steps, values)
+        self._report(progress)
+
+    def _save(self) -> None:
+        if self._path:
+            self.checkpoint().write(self._path)
+            self._saved_iteration = self._iteration
+
+    def _resume(self, checkpoint: Checkpoint) -> None:
+        card = checkpoint.card
+        for name, ours, theirs in (("config", self._config, card.config), ("seed", self._seed, card.seed)):
+            if ours != theirs:
+                hint = "resume with what the checkpoint says; to change something, begin a new run"
+                raise SpecError(f"the checkpoint's {name} is another", key="resume", hint=hint)
+        weights = self.weights
+        if {name: array.shape for name, array in weights.items()} != {
+            name: array.shape for name, array in checkpoint.weights.items()
+        }:
+            raise SpecError("its weights are not those of the network it describes", key="resume")
+        for name, array in checkpoint.weights.items():
+            weights[name][...] = array
+        optimiser = self._ppo.optimiser
+        optimiser.first.copy_(torch.tensor(checkpoint.first))
+        optimiser.second.copy_(torch.tensor(checkpoint.second))
+        optimiser.steps = card.adam_steps
+        self._rng = card.random.generator()
+        self._iteration = self._saved_iteration = card.iteration
+        if not self._resets_next:
+            last_reset = card.iteration - card.iteration % self._config.reset_every_iterations
+            self._collector.play_again(
+                self._reset_seed(last_reset), checkpoint.played, checkpoint.observations, checkpoint.state
+            )
+        self._collector.returns.restore(card.finished, card.recent)
+
+    @property
+    def _resets_next(self) -> bool:
+        return self._iteration % self._config.reset_every_iterations == 0
+
+    def _reset_seed(self, iteration: int) -> int:
+        words = np.random.SeedSequence(self._seed, spawn_key=(_RESETS, iteration)).generate_state(1)
+        return int(words[0])

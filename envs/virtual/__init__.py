@@ -1,0 +1,1 @@
+"""Virtual: any task behind a network that takes no time, as a Gymnasium environment."""

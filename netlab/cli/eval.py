@@ -1,0 +1,220 @@
+"""``netlab eval``: how well a policy does on networks, without packets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from netlab.cli.command import echo_json, json_option, output_option
+from netlab.cli.computing_command import ComputingCommand
+from netlab.cli.progress_line import ProgressLine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from netlab.scoring.score import Score
+    from netlab.scoring.scorer import Overrides
+
+__all__ = ["eval_"]
+
+_LARGE = 10.0
+"""A mean return from here on is shown to a tenth."""
+_NETWORKS = ("none", "ethernet-clean", "wifi-normal", "wifi-degraded")
+
+
+class _Horizon(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 alone
+    """A number of ticks, or ``adaptive``."""
+
+    name = "ticks"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | Literal["adaptive"]:
+        """Return it, or fail with the rule it broke."""
+        if value == "adaptive":
+            return "adaptive"
+        try:
+            return int(str(value))
+        except ValueError:
+            self.fail(f"{value!r:.80} is neither a number of ticks nor adaptive", param, ctx)
+
+
+class _TaskOption(click.ParamType):  # type: ignore[type-arg]  # as above
+    """``NAME=NUMBER``."""
+
+    name = "name=number"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int | float]:
+        """Return name and number, or fail with the rule it broke."""
+        if isinstance(value, tuple):
+            return value
+        name, _, number = str(value).partition("=")
+        try:
+            return name.strip(), int(number) if number.strip().isdecimal() else float(number)
+        except ValueError:
+            self.fail(f"{value!r:.80} is not NAME=NUMBER, for example push_n=3", param, ctx)
+
+
+@click.command("eval", cls=ComputingCommand)
+@click.argument("policy")
+@click.option(
+    "--network",
+    "networks",
+    multiple=True,
+    help=f"A network: preset, file or distribution; may be given often  [default: {', '.join(_NETWORKS)}].",
+)
+@click.option("--episodes", type=click.IntRange(1, 100_000), default=100, show_default=True, help="A network.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63),
+    default=0,
+    show_default=True,
+    help="Of the first; the next is one more.",
+)
+@click.option(
+    "--actuator",
+    type=click.Choice(["newest", "scheduled", "stop-and-wait"]),
+    help="What plays its actions  [default: as its file says].",
+)
+@click.option(
+    "--horizon", type=_Horizon(), help="D of scheduled: ticks, or adaptive  [default: as its file says]."
+)
+@click.option(
+    "--fallback", type=click.Choice(["neutral", "hold"]), help="For ticks without an action  [default: neutral]."
+)
+@click.option("--option", "options", type=_TaskOption(), multiple=True, help="Change the task, as push_n=3 does.")
+@output_option
+@json_option
+def eval_(
+    policy: str,
+    networks: tuple[str, ...],
+    episodes: int,
+    seed: int,
+    actuator: Literal["newest", "scheduled", "stop-and-wait"] | None,
+    horizon: int | Literal["adaptive"] | None,
+    fallback: Literal["neutral", "hold"] | None,
+    options: tuple[tuple[str, int | float], ...],
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Score a POLICY, a name or a file.safetensors, on networks: episodes in the model, without packets.
+
+    The gap is what a network costs: 1 - its mean / the first network's mean.
+
+    \b
+    Example:
+      netlab eval linear-predict --network none --network wifi-degraded --episodes 10
+      netlab eval linear-predict --network wifi-degraded@oneway --horizon 16 --option push_n=3 --episodes 5
+    """  # noqa: D301
+    import msgspec
+
+    from netlab.documents import require_writable, write_document
+    from netlab.scoring.scorer import Overrides
+
+    if output is not None:
+        require_writable("--output", output)
+    overrides = Overrides(actuator=actuator, horizon=horizon, fallback=fallback)
+    scores = _scores(policy, networks or _NETWORKS, episodes, seed, overrides, dict(options))
+    document = {"netlab": scores[0].versions["netlab"], "scores": scores}
+    try:
+        if as_json:
+            echo_json(document)
+        else:
+            _print(scores)
+    finally:  # a closed stdout does not keep the result from its file
+        if output is not None:
+            write_document(output, msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
+
+
+def _scores(
+    policy: str,
+    networks: Sequence[str],
+    episodes: int,
+    seed: int,
+    overrides: Overrides,
+    options: dict[str, int | float],
+) -> list[Score]:
+    from netlab.scoring.entrant import find_entrant
+    from netlab.scoring.scorer import score
+    from netlab.training.network import find_network
+
+    find_entrant(policy)
+    for network in networks:
+        find_network(network)  # each of them is refused before the first is played
+    scores = []
+    with ProgressLine() as line:
+        for network in networks:
+            report = _counter(line, network, episodes)
+            made = score(
+                policy, network, episodes=episodes, seed=seed, overrides=overrides, options=options, report=report
+            )
+            scores.append(made)
+    return scores
+
+
+def _counter(line: ProgressLine, network: str, episodes: int) -> Callable[[int], None]:
+    """Return what is told how many episodes have ended."""
+    return lambda ended: line.count(f"{network}: {ended} of {episodes} episodes")
+
+
+def _print(scores: Sequence[Score]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    first = scores[0]
+    has_goal = first.success_ratio is not None
+    headings = ["network", "return", "least", "gap", *(["success"] if has_goal else [])]
+    headings += ["asked\nrtt ms", "deliver\nrtt ms", "lost", "s"]
+    table = Table(title=_title(first), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for number, heading in enumerate(headings):
+        justify: Literal["left", "right"] = "right" if number else "left"
+        table.add_column(heading, justify=justify, no_wrap=number > 0, overflow="fold")
+    for score in scores:
+        table.add_row(*_row(score, first))
+    console = Console()
+    console.print(table)
+    console.print(_LEGEND, style="dim", highlight=False)
+    for text in dict.fromkeys(text for score in scores for text in score.figures.warnings):
+        console.print(f"note: {text}", style="dim", highlight=False)
+
+
+_LEGEND = """\
+return: mean ± standard error; gap: 1 - mean / the first network's mean.
+asked: the round trip as written; deliver: what the links make of it."""
+
+
+def _title(score: Score) -> str:
+    control = score.control
+    ahead = "" if control.horizon is None else f" {control.horizon}"
+    options = "".join(f", {name} {value:g}" for name, value in score.task_options.items())
+    play = f"{control.actuator}{ahead}, {control.fallback}"
+    return f"{score.policy}: {score.task}{options}\n{play}; {len(score.returns)} episodes a network"
+
+
+def _row(score: Score, first: Score) -> list[str]:
+    figures = score.figures
+    gap = None if score is first else score.gap(first)
+    success = [] if score.success_ratio is None else [f"{score.success_ratio:.0%}"]
+    decimals = 1 if abs(first.mean) >= _LARGE else 3
+    return [
+        score.network,
+        _plus_minus((score.mean, score.standard_error), decimals),
+        f"{score.minimum:.{decimals}f}",
+        "-" if gap is None else f"{gap:.1%}",
+        *success,
+        _plus_minus(figures.asked_round_trip_ms, 0),
+        _plus_minus(figures.delivered_round_trip_ms, 0),
+        "-" if figures.loss_ratio is None else f"{max(figures.loss_ratio):.0%}",
+        f"{score.seconds:.1f}",
+    ]
+
+
+def _plus_minus(moments: tuple[float, float | None] | None, decimals: int) -> str:
+    if moments is None:
+        return "-"
+    return "±".join(f"{value:.{decimals}f}" for value in moments if value is not None)

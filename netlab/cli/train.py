@@ -1,0 +1,227 @@
+"""``netlab train``: from a recipe to a policy file."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from netlab.cli.command import ResultOption, echo_json, json_option, result_option, say
+from netlab.cli.computing_command import ComputingCommand
+from netlab.errors import FeatureMissing, SpecError
+from netlab.stop_signals import Stopped, stop_on_signals
+
+if TYPE_CHECKING:
+    from netlab.agents.trainer import TrainingResult
+    from netlab.training.job import TrainingJob
+    from netlab.training.recipe import TrainingRecipe
+    from netlab.training.report import TrainingReport
+
+__all__ = ["train"]
+
+_SUFFIX = ".safetensors"
+_CHECKPOINT = ".checkpoint.safetensors"
+
+
+@click.command(cls=ComputingCommand)
+@click.argument("recipe_name", metavar="RECIPE", required=False, default="")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Of all that is random."
+)
+@click.option(
+    "-o",
+    "--output",
+    cls=ResultOption,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help=f"The policy to write; its name ends in {_SUFFIX}  [default: RECIPE-SEED{_SUFFIX}].",
+)
+@result_option("--checkpoint", "Save the run there  [default: beside the policy, until that is written].")
+@click.option("--resume", "is_resumed", is_flag=True, help="Go on from the checkpoint.")
+@click.option(
+    "--steps", type=click.IntRange(1, 10**12), help="Steps of all environments, in place of the recipe's."
+)
+@click.option("--network", default="", help="What training meets, in place of the recipe's; none for no network.")
+@result_option("--tensorboard", "Write curves into this folder, for TensorBoard.", is_folder=True)
+@click.option("--list", "is_list", is_flag=True, help="List the recipes that netlab ships.")
+@click.option("--show", "is_show", is_flag=True, help="Print the recipe.")
+@json_option
+def train(
+    recipe_name: str,
+    seed: int,
+    output: Path | None,
+    checkpoint: Path | None,
+    is_resumed: bool,
+    steps: int | None,
+    network: str,
+    tensorboard: Path | None,
+    is_list: bool,
+    is_show: bool,
+    as_json: bool,
+) -> None:
+    """Train a policy: RECIPE is one that netlab ships, or a TOML file.
+
+    Ctrl-C saves the run, and --resume goes on with it as if nothing had been. The same recipe and seed give the
+    same file on one machine.
+
+    \b
+    Example:
+      netlab train --list
+      netlab train cartpole-predictor --seed 1
+      netlab train --show cartpole-predictor > mine.toml
+    """  # noqa: D301
+    if is_list:
+        _list(as_json)
+        return
+    if not recipe_name:
+        raise click.UsageError("Missing argument 'RECIPE'; netlab train --list has those that netlab ships")
+    if is_show:
+        _show(recipe_name, as_json)
+        return
+    recipe = _recipe(recipe_name, steps, network)
+    policy = output or recipe.output(seed)
+    kept = checkpoint or policy.with_name(policy.name.removesuffix(_SUFFIX) + _CHECKPOINT)
+    _check_files(policy, kept, is_resumed)
+    job, result = _train(recipe, seed, kept, is_resumed, tensorboard)
+    if result.stopped_by:
+        _stop(recipe, seed, result, kept, as_json)
+    report = _write(job, recipe, seed, result, policy, checkpoint)
+    if checkpoint is None:
+        kept.unlink(missing_ok=True)  # the policy is what it was for
+    if as_json:
+        echo_json(report)
+    else:
+        _print(report)
+
+
+def _list(as_json: bool) -> None:
+    from netlab.training.recipe import find_recipe, shipped_recipes
+
+    recipes = [find_recipe(name) for name in shipped_recipes()]
+    if as_json:
+        echo_json([{"name": one.name, "summary": one.summary} for one in recipes])
+        return
+    for one in recipes:
+        click.echo(f"{one.name:22} {one.summary}")
+
+
+def _show(name: str, as_json: bool) -> None:
+    from netlab.training.recipe import find_recipe, recipe_text
+
+    recipe = find_recipe(name)  # refuses what is none
+    if as_json:
+        echo_json(recipe)
+    else:
+        click.echo(recipe_text(name).decode(), nl=False)
+
+
+def _recipe(name: str, steps: int | None, network: str) -> TrainingRecipe:
+    """Return the recipe with what the command line changes of it."""
+    from msgspec import structs
+
+    from netlab.training.network import find_network
+    from netlab.training.recipe import find_recipe
+
+    recipe = find_recipe(name)
+    if steps is not None:
+        recipe = structs.replace(recipe, ppo=structs.replace(recipe.ppo, total_steps=steps))
+    if network:
+        find_network(network)  # refused before anything heavy is loaded
+        recipe = structs.replace(recipe, network=network)
+    return recipe
+
+
+def _check_files(policy: Path, checkpoint: Path, is_resumed: bool) -> None:
+    """Refuse, before the work, files that could not be written after it, or would be lost by it."""
+    from netlab.documents import refuse_shared_files, require_writable
+
+    if policy.suffix != _SUFFIX:
+        raise SpecError(f"{policy}: must end in {_SUFFIX}", key="--output", hint=f"-o {policy.stem}{_SUFFIX}")
+    require_writable("--output", policy)
+    require_writable("--checkpoint", checkpoint)
+    refuse_shared_files({"--output": policy, "--checkpoint": checkpoint}, {})
+    if checkpoint.exists() and not is_resumed:
+        hint = "add --resume to go on with it, name another one by --checkpoint, or remove it"
+        raise SpecError("a run is saved there already", checkpoint, "--checkpoint", hint)
+
+
+def _train(
+    recipe: TrainingRecipe, seed: int, checkpoint: Path, is_resumed: bool, curves: Path | None
+) -> tuple[TrainingJob, TrainingResult]:
+    """Train to the end, or until a signal comes."""
+    from netlab.cli.training_progress import TrainingBar
+
+    _require_torch()
+    from netlab.training.job import TrainingJob
+
+    with TrainingBar(f"{recipe.name}, seed {seed}") as bar:
+        job = TrainingJob(
+            recipe,
+            seed,
+            checkpoint_path=checkpoint,
+            report=bar.watch,
+            curves="" if curves is None else curves,
+            is_resumed=is_resumed,
+            command=_command_line(),
+        )
+        with stop_on_signals(job.stop):
+            return job, job.train()
+
+
+def _require_torch() -> None:
+    """Refuse to train without what learns; what was trained plays without it."""
+    import importlib.util
+
+    if importlib.util.find_spec("torch") is None:
+        hint = f"{sys.executable} -m pip install 'netlab-rl[rl]'"
+        raise FeatureMissing("train", words="torch is not installed", hint=hint)
+
+
+def _command_line() -> str:
+    """Return what was typed; empty where this process was begun by something else."""
+    return shlex.join(["netlab", *sys.argv[1:]]) if sys.argv[1:2] == ["train"] else ""
+
+
+def _stop(recipe: TrainingRecipe, seed: int, result: TrainingResult, checkpoint: Path, as_json: bool) -> NoReturn:
+    """Say what a stopped run has left, and end as the signal asked for."""
+    from netlab.training.report import TrainingReport
+
+    say(f"stopped after {result.steps} steps; the run is saved in {checkpoint}: the same command with --resume")
+    if as_json:
+        echo_json(TrainingReport.of(recipe, seed, result, checkpoint=checkpoint))
+    number = signal.Signals[result.stopped_by]
+    raise KeyboardInterrupt if number is signal.SIGINT else Stopped(number)
+
+
+def _write(
+    job: TrainingJob,
+    recipe: TrainingRecipe,
+    seed: int,
+    result: TrainingResult,
+    policy: Path,
+    checkpoint: Path | None,
+) -> TrainingReport:
+    """Write the policy; return what there is to say of it."""
+    from netlab.agents.policy_file import write_policy
+    from netlab.training.report import TrainingReport
+
+    if recipe.model is not None:
+        say(f"a model is fitted to {recipe.model.transitions} ticks of its own play")
+    made = job.export(result)
+    write_policy(made, policy)
+    return TrainingReport.of(recipe, seed, result, card=made.card, policy=policy, checkpoint=checkpoint or "")
+
+
+def _print(report: TrainingReport) -> None:
+    run = report.run
+    mean = "no episode ended" if run.mean_return is None else f"mean return {run.mean_return:.4g} at the end"
+    click.echo(f"{report.policy}: {run.steps} steps in {run.seconds:.0f} s, {run.episodes} episodes, {mean}")
+    for error in report.model_errors:
+        if error.windows:
+            parts = " ".join(f"{value:.2g}" for value in error.rmse)
+            still = " ".join(f"{value:.2g}" for value in error.still_rmse)
+            click.echo(f"its model, {error.ticks:2} ticks ahead: off by {parts} (standing still: {still})")
+    say(f"next: netlab eval {shlex.quote(report.policy)}")

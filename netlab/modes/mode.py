@@ -1,0 +1,64 @@
+"""Mode: one of the places a policy is played in; chosen once, by the command line.
+
+::
+
+    RunPlan --play--> LocalMode    this process, no network at all
+                 |`-> CornerMode   the model, or services in a lab whatever carries its packets
+                 `--> RemoteMode   the environment here, the agent on another host
+                          `--> Played --> RunReport
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from netlab.envs.result import RunResult
+from netlab.episode.report import WaySummary
+from netlab.modes.plan import RunPlan
+
+__all__ = ["Mode", "Played", "Say"]
+
+Say = Callable[[str], None]
+
+
+class Played(Struct, frozen=True, kw_only=True):
+    """What came of a plan.
+
+    Attributes:
+        run: What the environment's service reports.
+        ways: What the network has delivered, forward and back; empty where nobody can see it.
+    """
+
+    run: RunResult
+    ways: tuple[WaySummary, ...] = ()
+
+
+class Mode(Protocol):
+    """A place to play a policy in.
+
+    Attributes:
+        name: As people type it.
+    """
+
+    name: str
+
+    def open_horizon(self, plan: RunPlan) -> int:
+        """Return D of ``scheduled`` for a plan in which neither the request nor the policy's card says it."""
+        ...
+
+    def play(self, plan: RunPlan, ticks: Path | None, say: Say) -> Played:
+        """Play a plan's episodes.
+
+        Args:
+            plan: What to play.
+            ticks: File for a line of JSON a tick; None for none.
+            say: Told what a person must know before trusting the result.
+
+        Raises:
+            NetlabError: It cannot be played here.
+        """
+        ...

@@ -1,0 +1,144 @@
+"""RunPlan: a request with every name looked up and every number settled; what any mode plays.
+
+::
+
+    RunRequest --RunPlan.of--> RunPlan --Mode.play--> Played
+       policy FILE | name        absolute path, card, task, actuator, D
+
+What the request leaves open the policy's card says. Where that leaves D open too, the mode knows what suits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from netlab.agents.policy import find_policy
+from netlab.agents.policy_card import PolicyCard
+from netlab.envs.registry import make_task
+from netlab.episode.run import placed_policy
+from netlab.errors import ProfileError, SpecError
+from netlab.messages import ActuatorName, TaskDescription
+from netlab.modes.request import RunRequest
+from netlab.scoring.entrant import Entrant, find_entrant
+from netlab.traces.pair import ProfilePair
+from netlab.traces.presets import parse_preset
+
+__all__ = ["RunPlan"]
+
+
+class RunPlan(Struct, frozen=True, kw_only=True):
+    """What is played.
+
+    Attributes:
+        policy: Name of the policy, or the absolute path of its file.
+        name: What the policy calls itself.
+        card: What its file says of it; None of one that has a name alone.
+        task: What it controls, at the rate it was made for.
+        options: Numbers that change the task, by name.
+        network: The network as it was asked for; empty for a clean link.
+        pair: What that is; None for a clean link.
+        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
+        horizon_ticks: D; ``ADAPTIVE_HORIZON``: the agent chooses it; 1 where the actuator has none.
+        fallback: ``neutral`` or ``hold``.
+        episodes: How many.
+        seed: Of the links and of the episodes' seeds.
+    """
+
+    policy: str
+    name: str
+    card: PolicyCard | None
+    task: TaskDescription
+    options: dict[str, float]
+    network: str
+    pair: ProfilePair | None
+    actuator: ActuatorName
+    horizon_ticks: int
+    fallback: Literal["neutral", "hold"]
+    episodes: int
+    seed: int
+
+    @classmethod
+    def of(cls, request: RunRequest, open_horizon: Callable[[RunPlan], int]) -> RunPlan:
+        """Return the plan of a request.
+
+        Args:
+            request: What is asked for.
+            open_horizon: Says D of a ``scheduled`` plan where neither the request nor the policy's card does.
+
+        Raises:
+            SpecError: There is no such policy or task, one is not for the other, or options contradict each other.
+            ProfileError: The network is none.
+            FeatureMissing: The task needs a library that is not installed.
+        """
+        policy = placed_policy(request.policy, Path())
+        entrant = find_entrant(policy)
+        actuator = request.actuator or entrant.played.actuator
+        _refuse_contradictions(request, actuator)
+        plan = cls(
+            policy=policy,
+            name=entrant.name,
+            card=None if entrant.file is None else entrant.file.card,
+            task=_served_task(policy, entrant, request),
+            options=request.options,
+            network=request.network,
+            pair=_pair(request.network),
+            actuator=actuator,
+            horizon_ticks=1,
+            fallback=request.fallback,
+            episodes=request.episodes,
+            seed=request.seed,
+        )
+        if actuator != "scheduled":
+            return plan
+        ticks = request.horizon_ticks
+        if ticks is None and plan.is_made_for_a_horizon and plan.card is not None:
+            ticks = plan.card.horizon_ticks
+        return msgspec.structs.replace(plan, horizon_ticks=open_horizon(plan) if ticks is None else ticks)
+
+    @property
+    def is_made_for_a_horizon(self) -> bool:
+        """Whether the policy's card says ``scheduled``: with a D, or, where it has none, with an adaptive one."""
+        return self.card is not None and self.card.actuator == "scheduled"
+
+
+def _served_task(policy: str, entrant: Entrant, request: RunRequest) -> TaskDescription:
+    """Return the task, which the policy serves."""
+    name = request.task or entrant.task
+    task = make_task(name, entrant.rate_hz if name == entrant.task else None, request.options)
+    task.close()
+    refusal = find_policy(policy).refusal(task.description)
+    if refusal:
+        problem = f"policy {entrant.name!r} cannot serve: {refusal}"
+        raise SpecError(problem, key="--task" if request.task else "policy", hint=f"it is for {entrant.task}")
+    return task.description
+
+
+def _pair(words: str) -> ProfilePair | None:
+    if not words:
+        return None
+    if words.startswith("trace="):
+        hint = "make a profile of it (netlab trace fit), or name it as trace of a [[link]] (docs/labs.md)"
+        raise SpecError(f"{words[:80]!r}: a trace is no network of a run", key="--network", hint=hint)
+    pair = parse_preset(words)
+    if pair.loss_ratio_mean >= 1.0:
+        hint = "for outages use a schedule with steps of loss = 100%"
+        raise ProfileError(f"--network {words[:80]}: one direction loses everything", hint)
+    return pair
+
+
+def _refuse_contradictions(request: RunRequest, actuator: ActuatorName) -> None:
+    if actuator != "scheduled" and request.horizon_ticks is not None:
+        whose = "" if request.actuator else ", which the policy was made for,"
+        raise SpecError(
+            f"the {actuator} actuator{whose} plays what is there and has no horizon",
+            key="--horizon",
+            hint="--actuator scheduled, or no --horizon",
+        )
+    if actuator == "stop-and-wait" and request.fallback != "neutral":
+        problem = f"{request.fallback!r}: stop-and-wait plays each decision once, this fallback would repeat one"
+        raise SpecError(problem, key="--fallback", hint="--fallback neutral")

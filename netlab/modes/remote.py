@@ -1,0 +1,67 @@
+"""RemoteMode: the environment here, its policy on another host that serves it; a real network between them.
+
+::
+
+    run_env_service  (as `netlab env run`) <====> `netlab agent serve --policy FILE`  there
+
+The plan's policy says what to ask for: task, actuator, horizon. What decides is what the agent serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import structs
+
+from netlab.envs.config import EnvConfig
+from netlab.envs.run import run_env_service
+from netlab.envs.service import Progress
+from netlab.machine import machine
+from netlab.messages import ADAPTIVE_HORIZON
+from netlab.modes.mode import Played, Say
+from netlab.modes.plan import RunPlan
+
+__all__ = ["RemoteMode"]
+
+
+class RemoteMode:
+    """An agent at an address.
+
+    Args:
+        address: Where ``netlab agent serve`` listens, ``host:port``.
+        key_path: Key file; empty on loopback without a key.
+        progress: Told about once a second and after each episode.
+    """
+
+    name = "remote"
+
+    def __init__(self, address: str, key_path: str, progress: Callable[[Progress], None] | None = None) -> None:
+        self._address = address
+        self._key_path = key_path
+        self._progress = progress
+
+    def open_horizon(self, plan: RunPlan) -> int:
+        """Return that the agent chooses: nobody here knows the network."""
+        return ADAPTIVE_HORIZON
+
+    def play(self, plan: RunPlan, ticks: Path | None, say: Say) -> Played:
+        """Play over the real network; see ``Mode``."""
+        config = EnvConfig(
+            address=self._address,
+            key_path=self._key_path,
+            task=plan.task.name,
+            options=plan.options,
+            rate_hz=plan.task.rate_hz,
+            episodes=plan.episodes,
+            seed=plan.seed,
+            actuator=plan.actuator,
+            horizon_ticks=plan.horizon_ticks,
+            fallback=plan.fallback,
+            tick_log="" if ticks is None else str(ticks),
+        )
+        config.check()
+        run = run_env_service(config, progress=self._progress, say=say, machine=machine("network"))
+        if run.policy not in ("", plan.name):
+            say(f"the agent serves {run.policy!r}, and not {plan.name!r}: the result is that policy's")
+        return Played(run=structs.replace(run, spec=None))

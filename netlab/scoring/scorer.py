@@ -1,0 +1,163 @@
+"""Scorer: how well a policy does on a network, in the model: from what a person asks for to a Score.
+
+::
+
+    policy --find_entrant--> Entrant --.
+    words --find_network--> network ---+--> Course --play--> returns [E] --> Score
+    Overrides -------------------------'
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct, structs
+
+import netlab
+from netlab.agents.policy_file import PolicyFile
+from netlab.envs.registry import find_task
+from netlab.envs.virtual.options import NetworkOptions
+from netlab.envs.virtual.seeds import MAX_RUN_SEED
+from netlab.errors import SpecError
+from netlab.machine import machine
+from netlab.messages import ActuatorName
+from netlab.scoring.course import Course, describe
+from netlab.scoring.entrant import Entrant, find_entrant
+from netlab.scoring.network_figures import NetworkFigures
+from netlab.scoring.score import PlayedEpisodes, Score, standard_error
+from netlab.training.network import NO_NETWORK, as_network, find_network
+
+__all__ = ["MAX_EPISODES", "Overrides", "score"]
+
+MAX_EPISODES = 100_000
+
+_POOL_SEED = 2**64 - 1
+"""Of the networks that are drawn for scores: one pool for all of them, and none that training meets."""
+_GOAL_TASKS = ("MiniGrid-DoorKey-8x8-v0",)
+"""Tasks that their own rules end at the goal alone."""
+
+
+class Overrides(Struct, frozen=True, kw_only=True):
+    """How a policy is to be played other than its file says; None leaves it as it is there.
+
+    Attributes:
+        actuator: What plays its actions.
+        horizon: D of ``scheduled``.
+        fallback: What a tick without an action plays.
+    """
+
+    actuator: ActuatorName | None = None
+    horizon: int | Literal["adaptive"] | None = None
+    fallback: Literal["neutral", "hold"] | None = None
+
+    def apply(self, played: NetworkOptions) -> NetworkOptions:
+        """Return the options with these in force.
+
+        Raises:
+            SpecError: They contradict one another.
+        """
+        actuator = self.actuator or played.actuator
+        horizon = self.horizon
+        if horizon is None and actuator == "scheduled":
+            horizon = played.horizon or "adaptive"
+        control = structs.replace(
+            played, actuator=actuator, horizon=horizon, fallback=self.fallback or played.fallback
+        )
+        control.check()
+        return control
+
+
+def score(
+    policy: PolicyFile | str | os.PathLike[str],
+    network: str = NO_NETWORK,
+    *,
+    episodes: int = 100,
+    seed: int = 0,
+    overrides: Overrides = Overrides(),  # noqa: B008 - frozen
+    options: Mapping[str, int | float] = {},
+    report: Callable[[int], None] = lambda ended: None,
+) -> Score:
+    """Play episodes of a policy on a network in the model, and add them up.
+
+    Args:
+        policy: A policy file, its path, or the name of a policy.
+        network: In words: a preset, a file, a distribution; ``none`` for no network.
+        episodes: How many.
+        seed: Episode i is the first one of the run with the seed ``seed + i``.
+        overrides: How it is to be played other than its file says.
+        options: Numbers that change the task, by name, for example ``push_n``.
+        report: Told how many episodes have ended.
+
+    Raises:
+        NetlabError: There is no such policy, network or option, or they do not go together.
+    """
+    if not 1 <= episodes <= MAX_EPISODES:
+        raise SpecError(f"{episodes}: must be 1 .. {MAX_EPISODES}", key="episodes")
+    if not 0 <= seed <= MAX_RUN_SEED + 1 - episodes:
+        raise SpecError(f"{seed}: with {episodes} episodes it must be 0 .. 2^64 - {episodes}", key="seed")
+    entrant = find_entrant(policy)
+    found = find_network(network)
+    control = overrides.apply(entrant.played)
+    task = describe(entrant.task, entrant.rate_hz, options)
+    entrant.check(task)
+    course = Course(
+        task=entrant.task,
+        rate_hz=entrant.rate_hz,
+        options=options,
+        network=as_network(found, _POOL_SEED),
+        control=control,
+    )
+    seeds = tuple(range(seed, seed + episodes))
+    began_s = time.perf_counter()
+    if entrant.file is not None and find_task(entrant.task).columns is not None:
+        played = course.play_rows(entrant.file, seeds, report)
+    else:
+        played = course.play_singly(functools.partial(entrant.make, task), seeds, report)
+    return _added_up(
+        entrant,
+        course,
+        played,
+        network=network,
+        figures=NetworkFigures.of(found, task.rate_hz),
+        seeds=seeds,
+        seconds=time.perf_counter() - began_s,
+    )
+
+
+def _added_up(
+    entrant: Entrant,
+    course: Course,
+    played: PlayedEpisodes,
+    *,
+    network: str,
+    figures: NetworkFigures,
+    seeds: tuple[int, ...],
+    seconds: float,
+) -> Score:
+    successes = played.terminated if entrant.task in _GOAL_TASKS else None
+    return Score(
+        policy=entrant.name,
+        card=None if entrant.file is None else entrant.file.card,
+        task=entrant.task,
+        task_options=dict(course.options),
+        network=network,
+        figures=figures,
+        control=course.control,
+        seeds=seeds,
+        returns=played.returns,
+        ticks=played.ticks,
+        successes=successes,
+        mean=float(np.mean(played.returns)),
+        standard_error=standard_error(played.returns),
+        minimum=min(played.returns),
+        success_ratio=None if successes is None else sum(successes) / len(successes),
+        seconds=seconds,
+        versions={"netlab": netlab.__version__, "numpy": np.__version__, "python": platform.python_version()},
+        machine=machine("model", "model"),
+    )

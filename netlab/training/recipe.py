@@ -1,0 +1,187 @@
+"""TrainingRecipe: all that makes a policy but the seed, as a TOML file says it.
+
+::
+
+    name = "cartpole-scheduled"
+    task = "CartPole-v1"
+    network = "random"              what training meets: a preset, a file, a distribution; "none" for no network
+
+    [control]                       how it is controlled there (envs/virtual/options.py)
+    [play]                          how the finished policy is to be played; as [control] unless given
+    [ppo]                           every number of the learner (agents/ppo_config.py)
+    [model]                         fit a one-step model beside the policy
+
+Recipes that netlab ships stand in ``recipes/``, a file each; ``netlab train NAME`` runs one.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from netlab.agents.ppo_config import PPOConfig
+from netlab.did_you_mean import did_you_mean
+from netlab.envs.virtual.options import NetworkOptions
+from netlab.errors import SpecError
+from netlab.training.network import NO_NETWORK
+
+__all__ = ["ModelRecipe", "TrainingRecipe", "find_recipe", "recipe_text", "shipped_recipes"]
+
+_SUFFIX = ".toml"
+_MAX_BYTES = 1 << 16
+ShortText = Annotated[str, Meta(min_length=1, max_length=200)]
+FileName = Annotated[str, Meta(min_length=1, max_length=100, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class ModelRecipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a one-step model is fitted beside a policy, from ticks of its own play without a network.
+
+    Attributes:
+        transitions: How many ticks are logged.
+        explore_ratio: Share of them that play a random action instead.
+        degree: Highest degree of the monomials the model is linear in.
+        hidden: Units of its tanh layer; 0 for none.
+        members: How many models are fitted, each to its own draw of the ticks.
+    """
+
+    transitions: Annotated[int, Meta(ge=100, le=1_000_000)] = 2_000
+    explore_ratio: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.3
+    degree: Annotated[int, Meta(ge=1, le=3)] = 1
+    hidden: Annotated[int, Meta(ge=0, le=1024)] = 0
+    members: Annotated[int, Meta(ge=1, le=64)] = 5
+
+
+class TrainingRecipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What makes a policy.
+
+    Attributes:
+        name: Of the policy, and of its file.
+        summary: What it is, in one line.
+        task: What it controls.
+        network: What training meets, as ``parse_network`` reads it; ``none`` for no network.
+        options: Of the task, for example ``push_n``.
+        aids: Of the task in training alone, for example ``easy_share``.
+        control: How the task is controlled in training.
+        play: How the finished policy is to be played; as in training unless given.
+        ppo: Every number of the learner.
+        model: How a model is fitted beside it; None for none.
+        choose: Whether the policy plays the likeliest action or draws one.
+    """
+
+    name: FileName
+    summary: ShortText
+    task: ShortText
+    network: ShortText = NO_NETWORK
+    options: dict[ShortText, int | float] = {}
+    aids: dict[ShortText, int | float] = {}
+    control: NetworkOptions = NetworkOptions()
+    play: NetworkOptions | None = None
+    ppo: PPOConfig = PPOConfig()
+    model: ModelRecipe | None = None
+    choose: Literal["greedy", "sampled"] = "greedy"
+
+    @property
+    def played(self) -> NetworkOptions:
+        """How the finished policy is to be played."""
+        return self.play or self.control
+
+    def output(self, seed: int) -> Path:
+        """Return where a policy is written unless told."""
+        return Path(f"{self.name}-{seed}.safetensors")
+
+    def check(self, path: str = "") -> None:
+        """Refuse what contradicts itself.
+
+        Args:
+            path: The file it came from, for messages.
+
+        Raises:
+            SpecError: Names the key.
+        """
+        for table, options in (("control", self.control), ("play", self.played)):
+            try:
+                options.check()
+            except SpecError as error:
+                rule = error.message.removeprefix(f"{error.key}: ")
+                raise SpecError(rule, path, f"{table}.{error.key}", error.hint) from error
+        if self.control.features.predicted:
+            hint = "features of training are of what is seen; [play] may predict"
+            raise SpecError("training has no model to predict with", path, "control.features.predicted", hint)
+        if self.played.features.predicted and self.model is None:
+            hint = "add a [model] table, or leave play.features.predicted out"
+            raise SpecError("nothing predicts", path, "play.features.predicted", hint)
+        if msgspec.structs.replace(self.played.features, predicted=False) != self.control.features:
+            hint = "predicted alone may differ: what was trained has no eyes for more, or for less"
+            raise SpecError("not what was seen in training", path, "play.features", hint)
+        if self.played.rate_hz != self.control.rate_hz:
+            hint = "let [control] and [play] say the same, or nothing"
+            raise SpecError("not the rate of training", path, "play.rate_hz", hint)
+
+
+def shipped_recipes() -> tuple[str, ...]:
+    """Return the names of the recipes that netlab ships."""
+    folder = resources.files("netlab.training") / "recipes"
+    return tuple(sorted(one.name.removesuffix(_SUFFIX) for one in folder.iterdir() if one.name.endswith(_SUFFIX)))
+
+
+def find_recipe(name: str) -> TrainingRecipe:
+    """Return a shipped recipe by its name, or the one in a file.
+
+    Raises:
+        SpecError: There is none, or it is none.
+    """
+    path = f"{name}{_SUFFIX}" if name in shipped_recipes() else name
+    return _parse(recipe_text(name), path)
+
+
+def recipe_text(name: str) -> bytes:
+    """Return a recipe's file as it is.
+
+    Raises:
+        SpecError: There is no such recipe, or it cannot be read.
+    """
+    shipped = shipped_recipes()
+    if name in shipped:
+        return (resources.files("netlab.training") / "recipes" / f"{name}{_SUFFIX}").read_bytes()
+    if not name.endswith(_SUFFIX):
+        hint = did_you_mean(name, shipped) or f"one of: {', '.join(shipped)}; or a file{_SUFFIX}"
+        raise SpecError(f"no recipe is called {name!r:.100}", key="recipe", hint=hint)
+    return _read(Path(name))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.exists() and not path.is_file():  # a named pipe would keep us waiting for ever
+            raise SpecError("is not a plain file", path, hint="name a TOML file")
+        with path.open("rb") as file:
+            text = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise SpecError(
+            f"cannot be read: {error.strerror}", path, hint="netlab train --list has the shipped ones"
+        ) from error
+    if len(text) > _MAX_BYTES:
+        raise SpecError(f"more than {_MAX_BYTES} bytes: no recipe is so long", path)
+    return text
+
+
+def _parse(text: bytes, path: str | os.PathLike[str]) -> TrainingRecipe:
+    hint = "docs/training.md has the keys, netlab train --show NAME a recipe that works"
+    try:
+        recipe = msgspec.toml.decode(text, type=TrainingRecipe)
+    except (
+        msgspec.DecodeError,
+        ValueError,
+        RecursionError,
+    ) as error:  # what is no UTF-8, and int() of 5000 digits
+        words = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise SpecError(words, path, hint=hint) from error
+    except SpecError as error:
+        rule = error.message.removeprefix(f"{error.key}: ")
+        raise SpecError(rule, path, error.key, error.hint) from error
+    recipe.check(os.fspath(path))
+    return recipe

@@ -1,0 +1,65 @@
+"""``netlab run --mode remote`` against a real ``netlab agent serve`` on 127.0.0.1."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from saved_linear import NETLAB, QUICK_HZ, netlab_run, read_lines, returns, write_linear
+from service_pair import PATIENCE_S, wait_for
+
+from netlab.cli.main import main
+from netlab.wire.key import Key
+
+
+@contextlib.contextmanager
+def serving(folder: Path, *words: str) -> Iterator[str]:
+    """Serve a policy; yield its address."""
+    ready = folder / "ready"
+    command = [*NETLAB, "agent", "serve", "--bind", "127.0.0.1:0", "--ready-file", str(ready), *words]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as agent:
+        try:
+            yield wait_for(ready)
+        finally:
+            agent.terminate()
+            agent.wait(PATIENCE_S)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "saved.safetensors"
+    write_linear(path)
+    return path
+
+
+def test_a_served_file_is_asked_for_what_its_card_says(tmp_path: Path, saved: Path) -> None:
+    with serving(tmp_path, "--policy", str(saved)) as address:
+        document = netlab_run(tmp_path, saved.name, "--mode", "remote", "--agent", address, "--ticks", "ticks")
+    run = document["run"]
+    assert (document["mode"], document["engine"], document["clock"]) == ("remote", "network", "real")
+    assert (run["task"], run["rate_hz"], run["actuator"], run["horizon_ticks"]) == (
+        "CartPole-v1",
+        QUICK_HZ,
+        "scheduled",
+        10,
+    )
+    assert run["policy"] == document["policy"] == document["card"]["name"] == "saved-linear"
+    assert returns(document) == [500.0]
+    assert run["connections"] == 1 and run["spec"] is None
+    assert len(read_lines(tmp_path / "ticks")) == run["counters"]["ticks"] == 500
+    assert (document["asked"], document["delivered"], document["network"]) == ([], [], "")
+
+
+def test_a_key_opens_the_agent_and_another_policy_there_is_said(tmp_path: Path, saved: Path) -> None:
+    key = tmp_path / "shared.key"
+    Key.new().write(key)
+    asked = [str(saved), "--mode", "remote", "--actuator", "newest"]
+    with serving(tmp_path, "--policy", "linear", "--key-file", str(key)) as address:
+        done = CliRunner().invoke(main, ["run", *asked, "--agent", address, "--key", str(key)])
+    assert done.exit_code == 0, done.stderr
+    assert "the agent serves 'linear', and not 'saved-linear'" in done.stderr
+    assert "remote: CartPole-v1, policy saved-linear, newest, a real network\n" in done.stdout
