@@ -31,10 +31,12 @@ from netlab.agents.tensor_file import read_tensors, write_tensors
 from netlab.errors import SpecError
 from netlab.messages import ShortText
 
-__all__ = ["Checkpoint", "CheckpointCard", "RandomState", "read_checkpoint"]
+__all__ = ["Checkpoint", "CheckpointCard", "RandomState", "read_checkpoint", "require_room"]
 
 MAX_BYTES = 1 << 30
 
+_CARD_BYTES = 1 << 20
+"""Room in the file for all that is no number of the run."""
 _WHAT = "a checkpoint of PPO"
 _HINT = "netlab train writes one"
 _NETWORK = "network."
@@ -152,6 +154,30 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
                 key="resume",
                 hint="give the task, the features and the actuator that it was trained with",
             )
+
+
+def require_room(config: PPOConfig, spaces: PPOSpaces, numbers: int) -> None:
+    """Refuse, before the work, a run whose checkpoint could grow larger than one may be.
+
+    Args:
+        config: Of the run.
+        spaces: Of its environments.
+        numbers: Of its network.
+
+    Raises:
+        SpecError: It could.
+    """
+    count = config.environments
+    units = config.lstm_units if config.network == "lstm" else 0
+    action_bytes = 8 if spaces.action.kind == "discrete" else 4 * spaces.output
+    played = min(config.reset_every_iterations, config.iterations) * config.iteration_steps * action_bytes
+    found = 4 * (3 * numbers + count * (spaces.observation + 2 * units)) + played
+    if found > MAX_BYTES - _CARD_BYTES:
+        problem = (
+            f"a checkpoint of up to {found} bytes, {played} of them actions: at most {MAX_BYTES - _CARD_BYTES}"
+        )
+        hint = "a smaller ppo.reset_every_iterations keeps fewer actions; or choose fewer units"
+        raise SpecError(problem, key="ppo", hint=hint)
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:

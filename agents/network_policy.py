@@ -26,7 +26,7 @@ from netlab.control.question import Question
 from netlab.control.values import Value
 from netlab.messages import Space, TaskDescription
 
-__all__ = ["NetworkPolicy", "read_recipe"]
+__all__ = ["NetworkPolicy", "episode_draws", "read_recipe", "single_predictor"]
 
 
 class NetworkPolicy:
@@ -36,13 +36,17 @@ class NetworkPolicy:
         card: What the policy is.
         weights: Tensors of its network.
         task: What this session controls; the card's own where None.
+        run_seed: Of the run, which a ``sampled`` policy's draws follow from; 0 in a service, which is not told it.
 
     Raises:
         SpecError: The weights are not those of a network with this card.
     """
 
-    def __init__(self, card: PolicyCard, weights: Weights, task: TaskDescription | None = None) -> None:
+    def __init__(
+        self, card: PolicyCard, weights: Weights, task: TaskDescription | None = None, run_seed: int = 0
+    ) -> None:
         self.card = card
+        self._run_seed = run_seed
         self._actor = make_policy_network(card, weights)
         self._features = Features(card.features, task or card.task)
         self._sampler = make_sampler(card.task.action)
@@ -77,8 +81,19 @@ class NetworkPolicy:
     def _draws(self, question: Question) -> np.random.Generator:
         """Return the draws of this episode: its number decides them, not how many were played before."""
         if self._rng is None:
-            self._rng = np.random.default_rng((self.card.sampling_seed, question.observation.episode))
+            self._rng = episode_draws(self.card.sampling_seed, self._run_seed, question.observation.episode)
         return self._rng
+
+
+def episode_draws(sampling_seed: int, run_seed: int, episode: int) -> np.random.Generator:
+    """Return what a ``sampled`` policy draws from in one episode: three numbers decide it, and nothing else.
+
+    Args:
+        sampling_seed: Of the policy's card.
+        run_seed: Of the run; 0 where nobody tells it.
+        episode: Its number in the run.
+    """
+    return np.random.default_rng((sampling_seed, run_seed, episode))
 
 
 def read_recipe(path: str | os.PathLike[str]) -> Recipe:
@@ -90,7 +105,7 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
     file = read_policy(path)
 
     def make(task: TaskDescription) -> tuple[Policy, Predictor]:
-        return NetworkPolicy(file.card, file.weights, task), _predictor(file)
+        return NetworkPolicy(file.card, file.weights, task), single_predictor(file)
 
     return Recipe(
         name=file.card.name,
@@ -100,7 +115,8 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
     )
 
 
-def _predictor(file: PolicyFile) -> Predictor:
+def single_predictor(file: PolicyFile) -> Predictor:
+    """Return what predicts one state at a time for the policy of a file."""
     if file.model is not None:
         return file.model
     return CartPolePhysics() if file.card.predictor == "cartpole-physics" else Persistence()

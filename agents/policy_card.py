@@ -23,11 +23,11 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What made a policy, so that it can be made again.
 
     Attributes:
-        command: As typed.
+        command: As typed, less what only resumed a run.
         seed: Of the training run.
         steps: Steps of all environments together.
         versions: Of netlab, torch, numpy, python.
-        network: The network distribution it was trained behind, as its TOML reads; empty for none.
+        network: What it was trained behind, in the words of recipe or command: ``random``, ``none``, a path.
         scores: What it scored when it was chosen, by network; on seeds that later tables leave out.
     """
 
@@ -51,9 +51,9 @@ class PolicyCard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         features: What it is shown of each question.
         grid: Where a grid stands in the features, to be seen one-hot; ``lstm`` only.
         choose: ``greedy`` plays the likeliest action, ``sampled`` draws one.
-        sampling_seed: Of the draws; the same seed and episode give the same ones.
+        sampling_seed: Of the draws, beside the run's seed and the episode's number (``episode_draws``).
         actuator: What it is meant to be played out by.
-        horizon_ticks: D it is meant for; None where it suits any, or is fitted to the link.
+        horizon_ticks: D it is meant for; None where none is fixed.
         predictor: What says which state a decision meets: ``none``, ``cartpole-physics``, or ``learned``.
         model: Card of the learned model that is in the same file; None without one.
         training: What made it; None where nobody says.

@@ -9,8 +9,8 @@
       `------ weights (shared memory) -----------'-- every checkpoint_every_iterations, at a stop and at the end:
                                                      Checkpoint
 
-One seed on one machine gives one set of numbers, however often the run was stopped and resumed. Torch's own random
-generator is not used.
+One seed on one machine with one set of versions gives one set of numbers, however often the run was stopped and
+resumed. Torch's own random generator is not used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 import netlab
 from netlab.agents.acting import make_sampler
-from netlab.agents.checkpoint import Checkpoint, CheckpointCard, RandomState
+from netlab.agents.checkpoint import Checkpoint, CheckpointCard, RandomState, require_room
 from netlab.agents.networks import make_network
 from netlab.agents.ppo import PPO, UpdateMetrics
 from netlab.agents.ppo_config import PPOConfig
@@ -139,6 +139,8 @@ class Trainer:
             config.horizon_steps,
             config.grid,
         )
+        if self._path:
+            require_room(config, self.spaces, sum(weight.size for weight in self.weights.values()))
         if resume is not None:
             self._resume(resume)
 
@@ -152,7 +154,7 @@ class Trainer:
         self._stopped_by = self._stopped_by or reason
 
     def run(self) -> TrainingResult:
-        """Train to the end or until stopped; save whatever happens but a divergence.
+        """Train to the end or until stopped; save every few iterations and then.
 
         Raises:
             LearningError: The run diverged; the last good checkpoint is kept.
@@ -254,10 +256,14 @@ class Trainer:
 
     def _resume(self, checkpoint: Checkpoint) -> None:
         card = checkpoint.card
-        for name, ours, theirs in (("config", self._config, card.config), ("seed", self._seed, card.seed)):
-            if ours != theirs:
-                hint = "resume with what the checkpoint says; to change something, begin a new run"
-                raise SpecError(f"the checkpoint's {name} is another", key="resume", hint=hint)
+        ours, theirs = (
+            {**msgspec.structs.asdict(one), "seed": seed}
+            for one, seed in ((self._config, self._seed), (card.config, card.seed))
+        )
+        differ = [f"{name} is {theirs[name]}, not {ours[name]}" for name in ours if ours[name] != theirs[name]]
+        if differ:
+            hint = "resume with what the checkpoint says; to change something, begin a new run"
+            raise SpecError(f"the checkpoint's {', '.join(differ):.400}", key="resume", hint=hint)
         weights = self.weights
         if {name: array.shape for name, array in weights.items()} != {
             name: array.shape for name, array in checkpoint.weights.items()

@@ -2,7 +2,8 @@
 
 ::
 
-    SAME_STEP   step -> done, observation of the *next* episode; the last one is in infos["final_obs"]
+    SAME_STEP   step -> done, observation of the *next* episode; the last one is in infos["final_obs"], and what
+                else there is to say of the step that ended it in infos["final_info"]
     NEXT_STEP   step -> done, the *last* observation; the step after it only resets: its action is ignored
                 (asked = False), and the observation it returns begins an episode
 
@@ -72,7 +73,7 @@ class Outcome(NamedTuple):
         moment: What is seen now.
         rewards: ``[n]``.
         done: Whether the episode ended, ``[n]``.
-        ticked: Whether time passed, ``[n]``.
+        ticked: Whether time passed in this step, ``[n]``: where an episode ended, in the step that ended it.
         cut: Indices of the environments whose episode was cut off without having terminated, ``[m]``.
         cut_observations: The last observations of those, ``[m, d]``.
         cut_privileged: What is privileged at that moment, ``[m, p]``.
@@ -149,11 +150,19 @@ class VectorSteps:
             Moment(observations, privileged, asked, starts),
             rewards,
             done,
-            infos.get("ticked", self._all),
+            self._ticked(infos, done),
             cut,
             cut_observations,
             cut_privileged,
         )
+
+    def _ticked(self, infos: Mapping[str, Any], done: Bools) -> Bools:
+        """Return whether time passed ``[n]``; an environment that has reset since says it of the next episode."""
+        ticked: Bools = np.asarray(infos.get("ticked", self._all))
+        if not (self._same_step and done.any()):
+            return ticked
+        last = infos.get("final_info", {}).get("ticked")
+        return ticked if last is None else np.where(done, np.asarray(last, dtype=bool), ticked)
 
     def _last_of(self, infos: Mapping[str, Any], cut: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Return the last observations of episodes that were cut off, in an environment that has reset since."""

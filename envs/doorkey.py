@@ -38,7 +38,7 @@ VIEW_CELLS = 7
 ACTIONS = 7
 NEUTRAL = 6
 LIMIT_TICKS = 640
-"""minigrid's own limit for this size; some read CALF's as 160."""
+"""minigrid's own limit for this size."""
 STATE_SIZE = 14
 _MAX_LIMIT_TICKS = 10**9
 

@@ -22,6 +22,8 @@ __all__ = ["TASKS", "TaskEntry", "find_task", "make_task", "make_vector_task"]
 
 _MAX_RATE_HZ = 100_000.0
 _MAX_ROWS = 1 << 16
+_MOST_WHOLE = 2.0**53
+"""Up to here a float holds every whole number."""
 
 
 class TaskEntry(Struct, frozen=True, kw_only=True):
@@ -125,4 +127,9 @@ def _known(name: str, given: Mapping[str, float], known: Collection[str], what: 
         if key not in known:
             hint = did_you_mean(key, known) or (f"one of: {', '.join(known)}" if known else f"it has no {what}s")
             raise SpecError(f"{name} has no {what} {key!r:.100}", key=key[:100], hint=hint)
-    return given
+    return {key: _whole(value) for key, value in given.items()}
+
+
+def _whole(value: float) -> float:
+    """Return a whole number as one: a command line, and a field of floats in a file, have none."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= _MOST_WHOLE else value

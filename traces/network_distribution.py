@@ -28,7 +28,16 @@ from netlab.traces.loss import GilbertElliott
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
 
-__all__ = ["CLEAN", "PERFECT_LINK", "RANDOM", "Choice", "LinkRanges", "NetworkDistribution", "Range"]
+__all__ = [
+    "CLEAN",
+    "MAX_CHOICES",
+    "PERFECT_LINK",
+    "RANDOM",
+    "Choice",
+    "LinkRanges",
+    "NetworkDistribution",
+    "Range",
+]
 
 MAX_CHOICES = 1000
 MAX_WEIGHT = 1e9

@@ -22,8 +22,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from netlab.did_you_mean import closest
-from netlab.errors import ProfileError, SpecError
-from netlab.traces.network_distribution import CLEAN, RANDOM, Choice, LinkRanges, NetworkDistribution, Range
+from netlab.errors import ProfileError, SpecError, TraceError
+from netlab.traces.network_distribution import (
+    CLEAN,
+    MAX_CHOICES,
+    RANDOM,
+    Choice,
+    LinkRanges,
+    NetworkDistribution,
+    Range,
+)
 from netlab.traces.presets import PRESETS, parse_preset
 from netlab.traces.quantity import DURATION, NUMBER, RATIO, WORD, Quantity, shown
 from netlab.traces.toml_profile import MAX_FILE_BYTES, parse_profile
@@ -103,7 +111,7 @@ def parse_network(text: str) -> NetworkDistribution:
             raise
     content = _read(Path(text))
     if any(key in content.document for key in (MARK, "each", "both", "choice")):
-        return parse_distribution(content.text, path=text)
+        return _distribution(content.document, text)
     return NetworkDistribution.of_pair(parse_profile(content.text, path=text))
 
 
@@ -118,7 +126,11 @@ def parse_distribution(text: str, path: str | os.PathLike[str] = "") -> NetworkD
     Raises:
         SpecError: The text is not TOML, or describes no distribution.
     """
-    document = _document(text, path)
+    return _distribution(_document(text, path), path)
+
+
+def _distribution(document: Mapping[str, object], path: str | os.PathLike[str]) -> NetworkDistribution:
+    """Return the distribution that a file's content describes."""
     for name in document:
         if name not in _KEYS:
             _refuse_unknown(name, _KEYS, path, name)
@@ -181,6 +193,8 @@ def _ranges(table: object, path: str | os.PathLike[str], key: str) -> LinkRanges
 def _choices(tables: object, path: str | os.PathLike[str]) -> tuple[Choice, ...]:
     if not isinstance(tables, list):
         raise SpecError("is not a list", path, "choice", hint="write [[choice]], in two brackets")
+    if len(tables) > MAX_CHOICES:  # before any file is read for one
+        raise SpecError(f"{len(tables)} choices: at most {MAX_CHOICES}", path, "choice")
     return tuple(_choice(table, path, f"choice[{number}]") for number, table in enumerate(tables, 1))
 
 
@@ -195,8 +209,8 @@ def _choice(table: object, path: str | os.PathLike[str], key: str) -> Choice:
     if network.endswith(".toml"):
         network = str(Path(path).parent / network)
     try:
-        return Choice(parse_preset(network), float(str(weight)))
-    except ProfileError as error:
+        return Choice(parse_preset(network), weight)
+    except (ProfileError, TraceError) as error:
         raise SpecError(error.message, path, f"{key}.network", hint=error.hint) from None
 
 
@@ -214,8 +228,9 @@ def _read(path: Path) -> _Content:
             raise SpecError("is not a plain file", path, hint="name a TOML file")
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise SpecError(f"cannot be read: {error.strerror}", path, hint="check the path") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in its name
+        words = error.strerror if isinstance(error, OSError) else "no file has such a name"
+        raise SpecError(f"cannot be read: {words}", path, hint="check the path") from None
     if len(data) > MAX_FILE_BYTES:
         raise SpecError(f"is larger than {MAX_FILE_BYTES >> 20} MiB, the most a network's file may have", path)
     try:

@@ -23,11 +23,9 @@ class AgendaColumns(Protocol):
 
     Attributes:
         target: The tick that each row is asked about, ``[n]``; the last one that it was, where it is not asked.
-        always_asks: Whether each observation has a question.
     """
 
     target: Numbers
-    always_asks: bool
 
     def clear(self, rows: Places) -> None:
         """Forget all of some rows: an episode begins there."""
@@ -64,8 +62,6 @@ class EachObservationColumns:
         lead_ticks: How many ticks after its own an observation can be answered at the earliest.
     """
 
-    always_asks = True
-
     def __init__(self, n: int, lead_ticks: int) -> None:
         self.target = np.zeros(n, dtype=np.int64)
         self._lead_ticks = lead_ticks
@@ -99,7 +95,7 @@ class EachTickColumns:
 
     def __init__(self, horizon: HorizonColumns, n: int, lead_ticks: int) -> None:
         self.target = np.zeros(n, dtype=np.int64)
-        self.always_asks = horizon.is_fixed
+        self._always_asks = horizon.is_fixed
         self._horizon = horizon
         self._lead_ticks = lead_ticks
         self._has_begun = np.zeros(n, dtype=bool)
@@ -136,7 +132,7 @@ class EachTickColumns:
         self._until[rows] = until
         self._earliest[rows] = earliest
         self._last[rows] = last
-        if self.always_asks:
+        if self._always_asks:
             self.target[rows] = target
             return None
         asked: Bools = until < last
@@ -165,8 +161,6 @@ class EachTurnColumns:
         n: Number of rows.
         lead_ticks: How many ticks after its own an observation can be answered at the earliest.
     """
-
-    always_asks = False
 
     def __init__(self, n: int, lead_ticks: int) -> None:
         self.target = np.zeros(n, dtype=np.int64)

@@ -163,7 +163,8 @@ class Flights:
 
 def key_at(now_ns: Numbers) -> Numbers:
     """Return what ``Flights.arrived`` takes for times ``[n]``; what arrives at that very moment has arrived."""
-    return (now_ns + 1) << _PLACE_BITS
+    # Above it no key would be later, not even that of what never arrives.
+    return np.minimum(now_ns + 1, _LATEST_NS) << _PLACE_BITS
 
 
 def rows_of(who: Bools) -> Places:

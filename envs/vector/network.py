@@ -6,8 +6,8 @@
                                                   `-> rewards, ends, last features and infos
 
 Row i is the single network with the run seed ``seed + i``, step by step: the same features, rewards and ends, the
-same ``info``, and after an episode's end Gymnasium's autoreset in the same step. docs/vector-network.md says what
-is equal, what is refused and what it costs.
+same numbers in ``info``, and after an episode's end Gymnasium's autoreset in the same step. docs/vector-network.md
+says what is equal, what is refused and what it costs.
 """
 
 from __future__ import annotations

@@ -75,10 +75,7 @@ class RowLinks:
         """Begin an episode in some rows ``[m]``, on fresh links."""
         networks = self._networks
         lanes = np.concatenate((rows, rows + self._n))
-        if self.draws_networks:
-            numbers = networks.numbers_of(episodes.networks)
-        else:
-            numbers = np.zeros(rows.size, dtype=np.int64)
+        numbers = networks.numbers_of(episodes.networks)
         links = np.concatenate((networks.forward_rows.take(numbers), networks.back_rows.take(numbers)))
         self._episodes[rows] = episodes.numbers
         self._links.restart(lanes, links, np.concatenate((episodes.forward, episodes.back)))
@@ -160,7 +157,7 @@ def _networks(network: Network) -> _Networks:
 
 
 def _has_rate(table: StateTable) -> bool:
-    """Tell whether bytes take time on some link; where packets keep their order they do, a little."""
+    """Tell whether bytes take time on some link; where packets keep their order a very high rate sees to it."""
     if (table.numbers[Column.RATE] > 0).any():
         return True
     modelled = table.by_model.values()

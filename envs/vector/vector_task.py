@@ -31,7 +31,7 @@ class VectorTask(Protocol):
     Attributes:
         description: The single task's own.
         n: Number of rows.
-        observations: ``[n, *shape]``, dtype of the observation space.
+        observations: ``[n, *shape]``, dtype of the observation space; finite in rows that play, nobody looks.
         rewards: ``[n]`` of the rows' last ticks; 0 after a reset.
         terminated: ``[n]``; the episode ended by the task's own rules.
         truncated: ``[n]``; the episode ended by its time limit.

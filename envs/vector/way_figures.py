@@ -62,10 +62,10 @@ class WayFigures:
         return self._figures[part]
 
     def _change(self, lane: int, now_ns: int) -> None:
-        while self._next_ns[lane] <= now_ns:
-            self._step[lane] += 1
-            self._await(lane)
-        profile = self._tracks[int(self._link[lane])].profile(int(self._step[lane]))
+        track = self._tracks[int(self._link[lane])]
+        self._step[lane] = track.step_at(now_ns)
+        self._await(lane)
+        profile = track.profile(int(self._step[lane]))
         self._figures[lane] = way_figures(profile, self._tick_s)
 
     def _await(self, lane: int) -> None:

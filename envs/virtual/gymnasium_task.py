@@ -7,11 +7,10 @@ tick for which there is no action.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal, get_args
 
 import gymnasium
 import numpy as np
-from msgspec import structs
 from numpy.typing import NDArray
 
 from netlab.control.values import Value, ValueCodec
@@ -24,6 +23,8 @@ __all__ = ["GymnasiumTask"]
 
 _MAX_RATE_HZ = 100_000.0
 
+Pace = Literal["real-time", "turn-based"]
+
 
 class GymnasiumTask:
     """A Gymnasium environment with ticks and a neutral action.
@@ -34,10 +35,10 @@ class GymnasiumTask:
         neutral: The action of a tick that has none; None is zeros for a box of actions that holds them, and is
             refused for any other space.
         name: What the task is called; the environment's own id unless given.
-        description: Replaces fields of the task's description, such as ``pace``.
+        pace: When a tick plays what arrives after its observation left; see ``TaskDescription``.
 
     Raises:
-        SpecError: A space that does not travel, no neutral action, or no rate.
+        SpecError: A space that does not travel, no neutral action, no rate, or no pace.
     """
 
     def __init__(
@@ -47,23 +48,23 @@ class GymnasiumTask:
         neutral: Value | None = None,
         *,
         name: str = "",
-        **description: Any,
+        pace: Pace = "real-time",
     ) -> None:
         if not (math.isfinite(rate_hz) and 0.0 < rate_hz <= _MAX_RATE_HZ):
             raise SpecError(f"{rate_hz}: must be above 0 and at most {_MAX_RATE_HZ:g}", key="rate_hz")
+        if pace not in get_args(Pace):
+            raise SpecError(f"{pace!r:.100}: must be one of {', '.join(get_args(Pace))}", key="pace")
         self._env = env
         actions = action_space(env.action_space)
         self._neutral = _neutral_of(actions, neutral)
         self._live = False
         spec = getattr(env, "spec", None)
-        self.description = structs.replace(
-            TaskDescription(
-                name=name or (spec.id if spec is not None else type(env.unwrapped).__name__),
-                rate_hz=rate_hz,
-                observation=observation_space(env.observation_space),
-                action=actions,
-            ),
-            **description,
+        self.description = TaskDescription(
+            name=name or (spec.id if spec is not None else type(env.unwrapped).__name__),
+            rate_hz=rate_hz,
+            observation=observation_space(env.observation_space),
+            action=actions,
+            pace=pace,
         )
 
     def reset(self, seed: int) -> NDArray[Any]:

@@ -72,9 +72,8 @@ class VirtualWay:
     def _change(self, now_ns: int) -> None:
         """Put the newest step that has begun in force; those it has overtaken met no packet."""
         track, model = self._track, self._model
-        while self._next_ns is not None and self._next_ns <= now_ns:
-            self._step += 1
-            self._next_ns = track.start_ns(self._step + 1)
+        self._step = track.step_at(now_ns)
+        self._next_ns = track.start_ns(self._step + 1)
         if model is not None:
             model.apply(track.state(self._step, self._seed_of(self._step)))
             self._has_rate = model.state.rate_bytes_per_s > 0

@@ -1,12 +1,13 @@
 """LinkTrack: what one direction of a link does over time, compiled for the link model, without seeds.
 
-Made once for a profile or a schedule and used by all episodes that play it. Knows no packet.
+Made once for what all episodes play, and anew for each that draws its own network. Knows no packet.
 """
 
 from __future__ import annotations
 
 from netlab.errors import ProfileError
 from netlab.traces.model.link_model import check_modelled
+from netlab.traces.model.step_times import StepTimes
 from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.schedule import Schedule
@@ -30,11 +31,11 @@ class LinkTrack:
     def __init__(self, asked: LinkProfile | Schedule) -> None:
         if isinstance(asked, Schedule):
             self._profiles = tuple(step.profile for step in asked.steps)
-            self._starts_s = tuple(step.start_s for step in asked.steps)
-            self._pass_s: float | None = asked.duration_s if asked.loop else None
+            starts_s = tuple(step.start_s for step in asked.steps)
+            self._times = StepTimes(starts_s, asked.duration_s if asked.loop else None)
             self._is_schedule, self.is_clear = True, False
         elif isinstance(asked, LinkProfile):
-            self._profiles, self._starts_s, self._pass_s = (asked,), (0.0,), None
+            self._profiles, self._times = (asked,), StepTimes((0.0,))
             self._is_schedule, self.is_clear = False, _asks_for_nothing(asked)
         else:
             raise ProfileError(
@@ -48,12 +49,11 @@ class LinkTrack:
 
     def start_ns(self, step: int) -> int | None:
         """Return when a step begins, counted over the passes of a loop; None where there is no such step."""
-        passes, within = divmod(step, len(self._profiles))
-        if not passes:
-            return round(self._starts_s[within] * 1e9)
-        if self._pass_s is None:
-            return None
-        return round((passes * self._pass_s + self._starts_s[within]) * 1e9)
+        return self._times.start_ns(step)
+
+    def step_at(self, now_ns: int) -> int:
+        """Return which step holds at a time, counted over the passes of a loop."""
+        return self._times.step_at(now_ns)
 
     def profile(self, step: int) -> LinkProfile:
         """Return what is asked for in a step."""

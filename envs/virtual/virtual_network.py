@@ -32,7 +32,7 @@ from netlab.envs.virtual.asked_network import AskedNetwork, Network, Tracks
 from netlab.envs.virtual.episode import VirtualEpisode
 from netlab.envs.virtual.network import MessageLink, VirtualLink, VirtualWay
 from netlab.envs.virtual.options import NetworkOptions
-from netlab.envs.virtual.privileged import Privileged
+from netlab.envs.virtual.privileged import HasState, Privileged
 from netlab.envs.virtual.seeds import MAX_EPISODES, MAX_RUN_SEED, change_seed, episode_seed, network_seed
 from netlab.envs.virtual.spaces import action_space_of, feature_space_of
 from netlab.envs.virtual.stream_link import StreamLink
@@ -87,7 +87,7 @@ class VirtualNetwork(gymnasium.Env[NDArray[np.float32], Any]):
         self.action_space = action_space_of(self.description.action)
         self.observation_space: gymnasium.Space[Any] = feature_space_of(self.features.size)
         self._task = task
-        self._has_state = hasattr(task, "state")
+        self._stated = task if isinstance(task, HasState) else None
         self._network = AskedNetwork(network)
         self._predictor = predictor
         self._dtype = np.dtype(self.description.action.dtype)
@@ -208,10 +208,7 @@ class VirtualNetwork(gymnasium.Env[NDArray[np.float32], Any]):
         return self._row.copy(), info
 
     def _true_state(self, episode: VirtualEpisode) -> NDArray[np.generic]:
-        if not self._has_state:
-            return episode.state
-        state: NDArray[np.generic] = self._task.state  # type: ignore[attr-defined]  # looked for in __init__
-        return state
+        return episode.state if self._stated is None else self._stated.state
 
     def _value(self, action: Any) -> Value:
         """Return an action as one that is ours: a learner may write into its own again."""

@@ -181,8 +181,10 @@ def _require_torch() -> None:
 
 
 def _command_line() -> str:
-    """Return what was typed; empty where this process was begun by something else."""
-    return shlex.join(["netlab", *sys.argv[1:]]) if sys.argv[1:2] == ["train"] else ""
+    """Return what was typed, as it makes the same again; empty where this process was begun by something else."""
+    if sys.argv[1:2] != ["train"]:
+        return ""
+    return shlex.join(["netlab", *(word for word in sys.argv[1:] if word != "--resume")])
 
 
 def _stop(recipe: TrainingRecipe, seed: int, result: TrainingResult, checkpoint: Path, as_json: bool) -> NoReturn:

@@ -5,7 +5,8 @@
     seeds --256 at a time--> VectorNetwork  <--actions-- RowPolicy        a policy file, a task with columns
     seeds --one by one-----> VirtualNetwork <--action--- Policy.decide    everything else, and slower
 
-Both give the same episodes. Episode i is the first one of the run with seed i. Knows no words of a person.
+Both give the same episodes, draws of ``sampled`` policies included, but for a last bit that a product of many rows
+may round otherwise (``row_policy``). Episode i is the first of the run with seed i. Knows no words of a person.
 """
 
 from __future__ import annotations
@@ -69,12 +70,12 @@ class Course(Struct, frozen=True, kw_only=True):
         return played
 
     def play_singly(
-        self, make: Callable[[], tuple[Policy, Predictor]], seeds: Sequence[int], report: Report
+        self, make: Callable[[int], tuple[Policy, Predictor]], seeds: Sequence[int], report: Report
     ) -> PlayedEpisodes:
         """Play the episodes of any policy, one after another.
 
         Args:
-            make: Makes a fresh policy and its predictor.
+            make: Takes a run's seed; makes a fresh policy and its predictor.
             seeds: Of the episodes' runs.
             report: Told how many have ended.
 
@@ -82,11 +83,12 @@ class Course(Struct, frozen=True, kw_only=True):
             NetlabError: The network is none.
         """
         task = make_task(self.task, self.rate_hz, self.options)
-        policy, predictor = make()
+        _, predictor = make(0)  # what predicts draws nothing: one does for all runs
         env = VirtualNetwork(task, self.network, self.control, predictor=predictor)
         played = PlayedEpisodes()
         try:
             for ended, seed in enumerate(seeds, 1):
+                policy, _ = make(seed)
                 played += _play_one(env, policy, seed)
                 report(ended)
         finally:

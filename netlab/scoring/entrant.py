@@ -3,7 +3,7 @@
 ::
 
     FILE.safetensors | PolicyFile --.
-    name ---------------------------+--find_entrant--> Entrant --make(task)--> (Policy, Predictor)
+    name ---------------------------+--find_entrant--> Entrant --make(task, seed)--> (Policy, Predictor)
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from netlab.agents.network_policy import NetworkPolicy
+from netlab.agents.network_policy import NetworkPolicy, single_predictor
 from netlab.agents.policy import Recipe, find_policy
 from netlab.agents.policy_file import SUFFIX, PolicyFile, read_policy
 from netlab.control.policy import Persistence, Policy, Predictor
@@ -22,7 +22,6 @@ from netlab.envs.virtual.options import NetworkOptions
 from netlab.errors import SpecError
 from netlab.messages import TaskDescription
 from netlab.scoring.course import describe
-from netlab.scoring.predictor_columns import single_predictor
 
 __all__ = ["Entrant", "find_entrant"]
 
@@ -63,10 +62,16 @@ class Entrant(Struct, frozen=True, kw_only=True):
                     hint="train one for this task: netlab train --list",
                 )
 
-    def make(self, task: TaskDescription) -> tuple[Policy, Predictor]:
-        """Return a fresh policy and its predictor, for one episode at a time."""
+    def make(self, task: TaskDescription, run_seed: int = 0) -> tuple[Policy, Predictor]:
+        """Return a fresh policy and its predictor, for the episodes of one run.
+
+        Args:
+            task: What is controlled.
+            run_seed: Of the run: what a ``sampled`` policy draws follows from it.
+        """
         if self.file is not None:
-            return NetworkPolicy(self.file.card, self.file.weights, task), single_predictor(self.file)
+            policy = NetworkPolicy(self.file.card, self.file.weights, task, run_seed)
+            return policy, single_predictor(self.file)
         assert self.recipe is not None
         return self.recipe.make(task)
 

@@ -1,4 +1,4 @@
-"""What predicts for the policy of a file: for one episode at a time, and for many rows at once."""
+"""PredictorColumns: what predicts for the policy of a file, for many rows at once."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from netlab.agents.cartpole_physics import CartPolePhysics, CartPolePhysicsColumns
+from netlab.agents.cartpole_physics import CartPolePhysicsColumns
 from netlab.agents.policy_file import PolicyFile
-from netlab.control.policy import Persistence, Predictor
 
-__all__ = ["PredictorColumns", "predictor_columns", "single_predictor"]
+__all__ = ["PredictorColumns", "predictor_columns"]
 
 
 class _Columns(Protocol):
@@ -48,10 +47,3 @@ def predictor_columns(file: PolicyFile) -> PredictorColumns | None:
     if file.model is not None:
         return PredictorColumns(file.model.columns)
     return PredictorColumns(CartPolePhysicsColumns()) if file.card.predictor == "cartpole-physics" else None
-
-
-def single_predictor(file: PolicyFile) -> Predictor:
-    """Return what predicts one state at a time for a policy."""
-    if file.model is not None:
-        return file.model
-    return CartPolePhysics() if file.card.predictor == "cartpole-physics" else Persistence()

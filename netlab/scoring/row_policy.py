@@ -1,5 +1,8 @@
 """RowPolicy: the policy of a file for many episodes at once; in each row what ``NetworkPolicy`` decides alone.
 
+Draws are the same ones. An output of the network may differ in its last bit: a product of many rows is added up in
+another order than that of one.
+
 ::
 
     rows [n, size] --asked ones--> actor --> output --greedy | each row's own draws--> actions [n, *shape]
@@ -18,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.agents.acting import make_sampler
+from netlab.agents.network_policy import episode_draws
 from netlab.agents.policy_file import PolicyFile
 from netlab.agents.policy_network import make_policy_network
 
@@ -29,8 +33,8 @@ class RowPolicy:
 
     Args:
         file: The policy.
-        seeds: Of each row's run, ``[n]``: with the card's own they decide what is drawn, so that an episode is the
-            same whatever is played beside it.
+        seeds: Of each row's run, ``[n]``, whose episode 0 it plays: what is drawn is the same whatever is played
+            beside it.
 
     Raises:
         SpecError: The weights are not those of a network with this card.
@@ -45,7 +49,7 @@ class RowPolicy:
         self._actions = np.zeros((n, *action.shape), np.dtype(action.dtype))
         self._draws: list[np.random.Generator] = []
         if card.choose == "sampled":
-            self._draws = [np.random.default_rng((card.sampling_seed, seed)) for seed in seeds]
+            self._draws = [episode_draws(card.sampling_seed, seed, 0) for seed in seeds]
 
     def decide(self, rows: NDArray[np.float32], asked: NDArray[np.bool_]) -> NDArray[Any]:
         """Return the actions ``[n, *shape]``; of rows that are not asked what they played last.

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import platform
 from collections.abc import Callable
@@ -20,9 +21,11 @@ from msgspec import Struct
 
 import netlab
 from netlab.agents.checkpoint import Checkpoint, read_checkpoint
+from netlab.agents.model_card import ModelCard
+from netlab.agents.model_columns import tensor_shapes
 from netlab.agents.policy_card import PolicyCard, Training
 from netlab.agents.policy_export import export_policy
-from netlab.agents.policy_file import PolicyFile
+from netlab.agents.policy_file import MAX_BYTES, PolicyFile
 from netlab.agents.scalars import Scalars
 from netlab.agents.trainer import Trainer, TrainingProgress, TrainingResult
 from netlab.envs.registry import make_vector_task
@@ -34,6 +37,11 @@ from netlab.training.own_play import fit_own_model
 from netlab.training.recipe import TrainingRecipe
 
 __all__ = ["Trained", "TrainingJob", "make_environment"]
+
+_CARD_BYTES = 1 << 20
+"""Room in a policy file for all that is no weight."""
+_FITTED_RATIO = 0.8
+"""At most this share of the transitions is fitted to; the rest measures errors."""
 
 
 class Trained(Struct, frozen=True):
@@ -79,7 +87,7 @@ class TrainingJob:
         self._seed = seed
         self._command = command or f"netlab train {recipe.name} --seed {seed}"
         self._task = _description(recipe)
-        _require_predictable(recipe, self._task)
+        model_bytes = _model_bytes(recipe, self._task)
         note = f"{recipe.name} {_fingerprint(recipe)}"
         resume = _matching(checkpoint_path, note) if is_resumed else None
         self._env = make_environment(recipe, seed)
@@ -94,6 +102,7 @@ class TrainingJob:
             scalars=self._scalars,
             resume=resume,
         )
+        self._require_room(model_bytes)
 
     def stop(self, reason: str) -> None:
         """End the training after the present iteration, saved; may be called from a signal handler."""
@@ -130,9 +139,19 @@ class TrainingJob:
         Raises:
             SpecError: The play that a model is to be fitted to is too short.
         """
-        recipe, played = self._recipe, self._recipe.played
+        recipe, card = self._recipe, self._card(result.steps)
         weights = {name: np.array(weight) for name, weight in self._trainer.weights.items()}
-        card = PolicyCard(
+        policy = export_policy(card, weights)
+        if recipe.model is None:
+            return policy
+        model = fit_own_model(recipe, policy, self._seed)
+        card = msgspec.structs.replace(card, features=recipe.played.features, predictor="learned")
+        return export_policy(card, weights, model)
+
+    def _card(self, steps: int) -> PolicyCard:
+        """Return the card of the policy after so many steps, as it is without a model."""
+        recipe, played = self._recipe, self._recipe.played
+        return PolicyCard(
             name=recipe.name,
             summary=recipe.summary,
             kind=recipe.ppo.network,
@@ -145,17 +164,19 @@ class TrainingJob:
             training=Training(
                 command=self._command,
                 seed=self._seed,
-                steps=result.steps,
+                steps=steps,
                 versions=_versions(),
                 network=recipe.network,
             ),
         )
-        policy = export_policy(card, weights)
-        if recipe.model is None:
-            return policy
-        model = fit_own_model(recipe, policy, self._seed)
-        card = msgspec.structs.replace(card, features=played.features, predictor="learned")
-        return export_policy(card, weights, model)
+
+    def _require_room(self, model_bytes: int) -> None:
+        """Refuse, before the training, a policy that could not be made, or written, after it."""
+        weights = export_policy(self._card(0), self._trainer.weights).weights
+        found, room = sum(weight.nbytes for weight in weights.values()) + model_bytes, MAX_BYTES - _CARD_BYTES
+        if found > room:
+            problem = f"a policy of {found} bytes: a policy file has room for {room}"
+            raise SpecError(problem, key="ppo", hint="choose fewer units, or a smaller model")
 
 
 def make_environment(recipe: TrainingRecipe, seed: int) -> VectorNetwork:
@@ -179,19 +200,38 @@ def _description(recipe: TrainingRecipe) -> TaskDescription:
     return make_vector_task(recipe.task, 1, recipe.control.rate_hz, options=recipe.options).description
 
 
-def _require_predictable(recipe: TrainingRecipe, task: TaskDescription) -> None:
-    """Refuse, before the training, a model of what no model can be of."""
-    space = task.observation
-    if recipe.model is not None and not (space.kind == "box" and space.dtype.startswith("float")):
+def _model_bytes(recipe: TrainingRecipe, task: TaskDescription) -> int:
+    """Return how large the model will be; refuse, before the training, one that could not be fitted after it."""
+    asked, space = recipe.model, task.observation
+    if asked is None:
+        return 0
+    if not (space.kind == "box" and space.dtype.startswith("float")):
         raise SpecError(
             f"{task.name} is seen as {space.dtype}{list(space.shape)}: a model is of floats",
             key="model",
             hint="leave [model] out",
         )
+    card = ModelCard(
+        task=task.name,
+        observation=space,
+        action=task.action,
+        degree=asked.degree,
+        members=asked.members,
+        hidden=asked.hidden,
+    )
+    shapes = tensor_shapes(card)
+    terms = shapes["weight"][1]
+    least = math.ceil(2 * terms / _FITTED_RATIO)
+    if asked.transitions < least:
+        problem = f"{asked.transitions}: {terms} terms of degree {asked.degree} need at least {least}"
+        raise SpecError(problem, key="model.transitions", hint="log more transitions, or choose a lower degree")
+    return 8 * sum(math.prod(shape) for shape in shapes.values())
 
 
 def _fingerprint(recipe: TrainingRecipe) -> str:
-    return hashlib.sha256(msgspec.json.encode(recipe, order="sorted")).hexdigest()[:16]
+    """Return what tells recipes apart that train otherwise; what is done with the weights after it may change."""
+    trained = msgspec.structs.replace(recipe, summary="", play=None, model=None, choose="greedy")
+    return hashlib.sha256(msgspec.json.encode(trained, order="sorted")).hexdigest()[:16]
 
 
 def _matching(path: str | os.PathLike[str], note: str) -> Checkpoint:

@@ -24,6 +24,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from netlab.agents.model_card import MAX_DEGREE, MAX_HIDDEN, MAX_MEMBERS
 from netlab.agents.ppo_config import PPOConfig
 from netlab.did_you_mean import did_you_mean
 from netlab.envs.virtual.options import NetworkOptions
@@ -51,9 +52,9 @@ class ModelRecipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     transitions: Annotated[int, Meta(ge=100, le=1_000_000)] = 2_000
     explore_ratio: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.3
-    degree: Annotated[int, Meta(ge=1, le=3)] = 1
-    hidden: Annotated[int, Meta(ge=0, le=1024)] = 0
-    members: Annotated[int, Meta(ge=1, le=64)] = 5
+    degree: Annotated[int, Meta(ge=1, le=MAX_DEGREE)] = 1
+    hidden: Annotated[int, Meta(ge=0, le=MAX_HIDDEN)] = 0
+    members: Annotated[int, Meta(ge=1, le=MAX_MEMBERS)] = 5
 
 
 class TrainingRecipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from netlab.agents.checkpoint import Checkpoint, CheckpointCard, RandomState, read_checkpoint
+from netlab.agents.checkpoint import Checkpoint, CheckpointCard, RandomState, read_checkpoint, require_room
 from netlab.agents.ppo_config import PPOConfig
 from netlab.agents.ppo_spaces import PPOSpaces
 from netlab.agents.tensor_file import write_tensors
@@ -133,3 +133,21 @@ def test_arrays_that_contradict_the_card_are_refused(
     write_tensors(path, checkpoint.card, tensors, max_bytes=1 << 20)
     with pytest.raises(SpecError, match=words):
         read_checkpoint(path)
+
+
+def test_a_run_whose_checkpoint_could_grow_too_large_is_refused() -> None:
+    """2^24 steps may be kept: of one number each they fit, of sixteen they are a gigabyte."""
+    config = PPOConfig(environments=64, horizon_steps=128, reset_every_iterations=2048, total_steps=2**24)
+    for shape, fits in (((1,), True), ((15,), True), ((16,), False)):
+        bounds = {"low": (-1.0,) * shape[0], "high": (1.0,) * shape[0]}
+        action = Space(kind="box", dtype="float32", shape=shape, **bounds)
+        spaces = PPOSpaces(observation=4, action=action)
+        if fits:
+            require_room(config, spaces, 10_000)
+        else:
+            with pytest.raises(SpecError, match="a checkpoint of up to"):
+                require_room(config, spaces, 10_000)
+    with pytest.raises(SpecError, match="a checkpoint of up to"):
+        require_room(msgspec.structs.replace(config, reset_every_iterations=1), spaces, 2**30 // 12)
+    short = msgspec.structs.replace(config, total_steps=8192)
+    require_room(short, spaces, 10_000)  # it is over before there are so many

@@ -15,6 +15,7 @@ from netlab.traces.model.episode_links import NEVER, EpisodeLinks
 from netlab.traces.model.limit_watch import LimitWatch
 from netlab.traces.model.link_model import LinkModel
 from netlab.traces.model.state_table import StateTable
+from netlab.traces.model.step_times import StepTimes
 from netlab.traces.model.taus113 import start_words, start_words_of
 from netlab.traces.model.timed_states import NO_CHANGE_NS, LinkStates, TimedStates, link_states
 from netlab.traces.presets import PRESETS, parse_preset
@@ -54,12 +55,17 @@ lively_states = st.builds(
 seeds64 = st.integers(0, 2**64 - 1)
 
 
+def times_in_ns(starts_ns: tuple[int, ...], pass_ns: int | None = None) -> StepTimes:
+    return StepTimes(tuple(start * 1e-9 for start in starts_ns), None if pass_ns is None else pass_ns * 1e-9)
+
+
 def timed(states: st.SearchStrategy[QdiscState]) -> st.SearchStrategy[TimedStates]:
     """Return schedules of one to three such states, milliseconds long."""
 
     def build(parts: list[tuple[QdiscState, int]], loop: bool) -> TimedStates:
         ends_ns = np.cumsum([length_ns for _, length_ns in parts]).tolist()
-        return TimedStates((0, *ends_ns[:-1]), tuple(state for state, _ in parts), ends_ns[-1], loop)
+        times = times_in_ns((0, *ends_ns[:-1]), ends_ns[-1] if loop else None)
+        return TimedStates(times, tuple(state for state, _ in parts))
 
     part = st.tuples(states, st.integers(MS, 90 * MS))
     return st.builds(build, st.lists(part, min_size=1, max_size=3), st.booleans())
@@ -238,7 +244,7 @@ def test_both_directions_in_one_object_are_two_objects() -> None:
 def test_seeds_of_steps_may_be_the_callers(packet_by_packet: bool) -> None:
     state = QdiscState(loss=U32 // 2)
     table = StateTable(
-        [TimedStates((0, 50 * MS), (state, state), 80 * MS, True)], packet_by_packet=packet_by_packet
+        [TimedStates(times_in_ns((0, 50 * MS), 80 * MS), (state, state))], packet_by_packet=packet_by_packet
     )
     asked: list[tuple[int, int]] = []
 
@@ -279,8 +285,8 @@ def test_what_is_prepared_ahead_and_what_is_not() -> None:
         QdiscState(loss_model=FourStateState(p13=1, p31=1, p32=0, p14=0, p23=0)),
         QdiscState(cell_size_bytes=48),
         QdiscState(packet_overhead_bytes=1),
-        TimedStates((0, 5), (QdiscState(latency_ns=9), QdiscState(jitter_ns=3)), 9),
-        TimedStates((0, 5), (QdiscState(jitter_ns=2, delay_table=(1, 2)), QdiscState(jitter_ns=3)), 9),
+        TimedStates(times_in_ns((0, 5)), (QdiscState(latency_ns=9), QdiscState(jitter_ns=3))),
+        TimedStates(times_in_ns((0, 5)), (QdiscState(jitter_ns=2, delay_table=(1, 2)), QdiscState(jitter_ns=3))),
     ]
     table = StateTable(links)
     assert sorted(table.by_model) == [2, 3, 4, 5, 6, 7, 8, 10]
@@ -301,7 +307,8 @@ def test_a_queue_that_could_be_full_is_refused_and_modelled_where_asked_for() ->
     with pytest.raises(ProfileError, match=r"link 1: \d+ packets may be in flight") as caught:
         for packet in range(1000):
             links.send(np.array([packet * MS]), part=slice(1, 2))
-    assert "packet_by_packet=True" in caught.value.hint
+    assert "below 256 packets" in caught.value.hint
+    assert StateTable([state.replace(limit_packets=255)]).by_model  # what the hint says
     assert packet <= 300  # before it could have been full
     modelled = EpisodeLinks(StateTable([state], packet_by_packet=True), 1)
     modelled.restart(one, one * 0, zero)
@@ -340,23 +347,56 @@ def test_marks_of_a_watch_move_once_all_before_them_have_left() -> None:
             watch.count(who)
 
 
+def test_what_was_in_flight_in_an_ended_episode_is_not_in_the_next() -> None:
+    watch, who, link, most = LimitWatch(1, 304), np.array([True]), np.array([0]), 150
+
+    def play(packets: int) -> None:
+        watch.begin_anew(link)
+        for packet in range(packets):
+            if watch.looks:  # nothing leaves within the episode
+                watch.look(link, np.array([packet]), np.array([10**6]), np.array([304]))
+            watch.count(who)
+
+    for _ in range(10):
+        play(most)
+    with pytest.raises(ProfileError, match="packets may be in flight"):
+        play(2 * most)
+
+
 def test_what_is_no_table_and_no_lanes_is_refused() -> None:
     with pytest.raises(ProfileError, match="links is empty"):
         StateTable([])
     with pytest.raises(ProfileError, match="lanes = 0"):
         EpisodeLinks(StateTable([QdiscState()]), 0)
-    for starts_ns, duration_ns in (((), 1), ((1,), 2), ((0, 0), 2), ((0, 3), 3)):
-        with pytest.raises(ProfileError, match="starts_ns"):
-            TimedStates(starts_ns, (QdiscState(),) * len(starts_ns), duration_ns)
+    for starts_s, pass_s in (((), 1.0), ((1.0,), None), ((0.0, 0.0), None), ((0.0, 3.0), 3.0), ((0.0,), 1e-300)):
+        with pytest.raises(ProfileError, match="starts_s"):
+            StepTimes(starts_s, pass_s)
+    with pytest.raises(ProfileError, match="2 starts of 1 states"):
+        TimedStates(StepTimes((0.0, 1.0)), (QdiscState(),))
 
 
 def test_steps_of_a_schedule_in_time() -> None:
     states = (QdiscState(), QdiscState(latency_ns=1))
-    loop, once = TimedStates((0, 30), states, 40, True), TimedStates((0, 30), states, 40)
+    loop, once = TimedStates(times_in_ns((0, 30), 40), states), TimedStates(times_in_ns((0, 30)), states)
     assert [loop.step_at(at) for at in (0, 29, 30, 39, 40, 70, 79, 80)] == [0, 0, 1, 1, 2, 3, 3, 4]
     assert [once.step_at(at) for at in (0, 29, 30, 40, 1000)] == [0, 0, 1, 1, 1]
     assert [loop.start_ns(step) for step in range(5)] == [0, 30, 40, 70, 80]
     assert [once.start_ns(step) for step in range(3)] == [0, 30, NO_CHANGE_NS]
+
+
+@given(st.integers(1, 4), st.sampled_from([1 / 60, 0.1, 1 / 3, 1e-6]), st.integers(0, 10**5), st.integers(-1, 1))
+def test_a_step_of_a_loop_begins_where_it_holds(count: int, pass_s: float, step: int, beside_ns: int) -> None:
+    times = StepTimes(tuple(index * pass_s / count for index in range(count)), pass_s)
+    begins_ns = times.start_ns(step)
+    assert begins_ns is not None
+    found = times.step_at(begins_ns + beside_ns if step else 0)
+    assert found == (step - 1 if beside_ns < 0 and step else step)
+
+
+def test_passes_of_no_whole_nanoseconds_are_rounded_once() -> None:
+    assert [StepTimes((0.0,), 1 / 60).start_ns(passes) for passes in (1, 3, 6)] == [16666667, 50000000, 100000000]
+    assert StepTimes((0.0,), 1e10).start_ns(1) is None  # in three centuries
+    assert StepTimes((0.0, 1e300)).step_at(2**62) == 0
 
 
 @given(st.lists(st.one_of(seeds64, st.integers(0, 300)), min_size=1, max_size=20))

@@ -255,6 +255,25 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
         parse_network(str(folder))
 
 
+def test_choices_are_counted_before_a_file_is_read_for_one():
+    text = "clean_ratio = 0\n" + '[[choice]]\nnetwork = "nowhere.toml"\n' * 1001
+    with pytest.raises(SpecError, match="choice: 1001 choices: at most 1000"):
+        parse_distribution(text)
+
+
+def test_a_choice_that_is_no_trace_is_named(tmp_path):
+    file = tmp_path / "some.toml"
+    file.write_text(f'clean_ratio = 0\n[[choice]]\nnetwork = "trace={tmp_path / "none.csv"}"\n')
+    with pytest.raises(SpecError, match=r"none\.csv") as caught:
+        parse_network(str(file))
+    assert (caught.value.path, caught.value.key) == (str(file), "choice[1].network")
+
+
+def test_a_name_that_no_file_has_is_refused():
+    with pytest.raises(SpecError, match="no file has such a name"):
+        parse_network("a\0.toml")
+
+
 def test_distributions_in_python_are_checked_as_well():
     pair = PRESETS["wifi-normal"]
     for make, words in (

@@ -134,6 +134,9 @@ def test_drawn_actions_depend_on_seed_and_episode_alone():
     assert play(file, 3) == play(file, 3)
     assert play(file, 3) != play(file, 4)
     assert play(file, 3) != play(with_card(file, sampling_seed=6), 3)
+    of_run = [NetworkPolicy(file.card, file.weights, run_seed=seed) for seed in (0, 9, 9)]
+    of_service, other, same = ([one.decide(question) for question in questions(seen, 3)] for one in of_run)
+    assert of_service == play(file, 3) != other == same
     assert play(with_card(file, choose="greedy"), 3) == play(with_card(file, choose="greedy"), 4)
     again = policy_of(file)
     for question in questions(seen, 2):

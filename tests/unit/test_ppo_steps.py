@@ -9,6 +9,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from toy_vector_env import ToyVectorEnv
 
 from netlab.agents.vector_steps import VectorSteps
+from netlab.envs.registry import make_vector_task
+from netlab.envs.vector.network import VectorNetwork
+from netlab.envs.virtual.options import NetworkOptions
 from netlab.errors import SpecError
 
 SAME, NEXT = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
@@ -79,6 +82,33 @@ def test_what_the_environment_says_of_a_step_is_handed_on() -> None:
         assert outcome.moment.asked.tolist() == ((position % 2 == 0) & ~outcome.done).tolist()
         asked = asked & outcome.moment.asked
     assert not asked.any()
+
+
+def test_the_step_that_ends_an_episode_took_time_though_the_next_one_has_not_begun() -> None:
+    """Reset at once, the environment's ``ticked`` is of the next episode; ``final_info`` has that of the step."""
+    env = VectorNetwork(make_vector_task("CartPole-v1", 2), None, NetworkOptions())
+    steps = VectorSteps(env, wants_privileged=False)
+    steps.reset(0)
+    ends = 0
+    for _ in range(100):
+        outcome = steps.step(np.array([0, 1]))  # falls within a dozen steps
+        assert outcome.ticked.tolist() == [True, True]  # without a network each step is a tick
+        ends += int(outcome.done.sum())
+    assert ends >= 8
+
+
+def test_without_word_of_the_ending_step_the_step_is_as_the_environment_says() -> None:
+    env = ToyVectorEnv(2, SAME, cut=True, length=1)
+    step, last = env.step, {"ticked": np.array([False, True])}
+    env.step = lambda actions: (
+        *(given := step(actions))[:4],
+        {**given[4], "ticked": np.array([True, False]), "final_info": last},
+    )
+    steps = VectorSteps(env, wants_privileged=False)
+    steps.reset(0)
+    assert steps.step(np.zeros(2, dtype=np.int64)).ticked.tolist() == [False, True]
+    del last["ticked"]
+    assert steps.step(np.zeros(2, dtype=np.int64)).ticked.tolist() == [True, False]
 
 
 def test_what_cannot_be_learned_from_is_refused() -> None:

@@ -35,7 +35,7 @@ def alone(file: PolicyFile, course: Course, seeds, predictor) -> PlayedEpisodes:
     for seed in seeds:
         task = make_task(course.task, options=course.options)
         env = VirtualNetwork(task, course.network, course.control, predictor=predictor)
-        policy = NetworkPolicy(file.card, file.weights, env.description)
+        policy = NetworkPolicy(file.card, file.weights, env.description, run_seed=seed)
         env.reset(seed=seed)
         total, over, info, terminated = 0.0, False, {}, False
         while not over:
@@ -60,7 +60,9 @@ def both(file, network, control, seeds, *, task="CartPole-v1", options=None, pre
     rows = course.play_rows(file, seeds, ended.append)
     assert ended == sorted(ended) and ended[-1] == len(seeds)
     singly = course.play_singly(
-        lambda: find_entrant(file).make(make_task(task, options=options).description), seeds, lambda n: None
+        lambda seed: find_entrant(file).make(make_task(task, options=options).description, seed),
+        seeds,
+        lambda n: None,
     )
     expected = alone(file, course, seeds, predictor or Persistence())
     assert rows == singly == expected
@@ -99,9 +101,9 @@ def test_a_greedy_lstm_remembers_in_its_own_row_alone():
 
 
 def test_a_drawn_episode_is_the_same_alone_and_among_others():
-    """Of seed 0 the draws are those of the service's first episode, which NetworkPolicy makes."""
+    """Whatever the seed: each run has draws of its own, and the three ways of playing have the same ones."""
     file = lstm(CARTPOLE, FeatureSpec(), choose="sampled", sampling_seed=3)
-    both(file, "wifi-degraded", NetworkOptions(), [0])
+    both(file, "wifi-degraded", NetworkOptions(), [0, 1, 2, 77, 2**63, 2**64 - 1])
     many = score(file, "wifi-degraded", episodes=6, seed=10)
     assert len(set(many.returns)) > 1
     assert score(file, "wifi-degraded", episodes=2, seed=13).returns == many.returns[3:5]

@@ -40,6 +40,20 @@ def test_options_reach_the_task_and_its_twin():
     assert pushed.step(1).observation[1] != still.step(1).observation[1]
 
 
+def test_a_whole_number_may_come_as_a_float():
+    pytest.importorskip("minigrid")
+    on = np.ones(1, bool)
+    task = make_task(DOORKEY, options={"limit_ticks": 1.0})
+    columns = make_vector_task(DOORKEY, 1, options={"limit_ticks": 1.0})
+    task.reset(0), columns.reset(on, np.array([0]))
+    columns.step(np.array([6]), ~on, on)
+    assert task.step(None).truncated
+    assert columns.truncated[0]
+    for limit in (1.5, 1e300, float("nan"), float("inf")):
+        with pytest.raises(SpecError, match="whole number"):
+            make_task(DOORKEY, options={"limit_ticks": limit})
+
+
 def test_options_nobody_knows_are_refused_with_the_nearest():
     with pytest.raises(SpecError, match="no option 'push'") as caught:
         make_task("CartPole-v1", options={"push": 3.0})

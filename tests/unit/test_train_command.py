@@ -135,6 +135,41 @@ def test_a_signal_saves_the_run_and_it_goes_on_to_the_same_file(folder, monkeypa
     assert "parts.checkpoint.safetensors" not in files()
 
 
+def test_what_could_not_be_made_after_the_training_is_refused_before_it(folder):
+    """One layer of 4096 by 4096 float32 is the 64 MiB that a policy file may have at most."""
+    Path("wide.toml").write_text(TINY.replace("[8]", "[4096, 4096]"))
+    status, _, stderr = train("wide.toml")
+    assert status == 2 and "a policy file has room for" in stderr
+    Path("few.toml").write_text(TINY + MODEL.replace("200", "209\ndegree = 3"))
+    status, _, stderr = train("few.toml")
+    assert status == 2 and "model.transitions: 209: 84 terms of degree 3 need at least 210" in stderr
+    assert files() == {"tiny.toml", "wide.toml", "few.toml"}
+
+
+def test_a_checkpoint_outlives_a_change_of_what_is_done_after_the_training(folder):
+    """The weights of a run are not lost when its model, or how it is to be played, turns out to be wrong."""
+    assert train("tiny.toml", "--checkpoint", "run.safetensors")[0] == 0
+    Path("tiny.toml").write_text(TINY + MODEL)
+    status, _, stderr = train("tiny.toml", "-o", "b.safetensors", "--checkpoint", "run.safetensors", "--resume")
+    assert status == 0, stderr
+    first, second = (read_policy(name) for name in ("tiny-1.safetensors", "b.safetensors"))
+    assert first.model is None and second.model is not None
+    assert all(np.array_equal(first.weights[name], second.weights[name]) for name in first.weights)
+
+
+def test_the_card_has_the_command_that_makes_the_same_again(folder, monkeypatch):
+    typed = ["tiny.toml", "--checkpoint", "run.safetensors"]
+    found = []
+    for words in (typed, [*typed, "--resume"]):
+        monkeypatch.setattr(sys, "argv", ["netlab", "train", *words])
+        assert train(*words)[0] == 0
+        found.append(Path("tiny-1.safetensors").read_bytes())
+    assert read_policy("tiny-1.safetensors").card.training.command == (
+        "netlab train tiny.toml --checkpoint run.safetensors"
+    )
+    assert found[0] == found[1]
+
+
 def test_a_named_checkpoint_is_kept(folder):
     status, stdout, _ = train("tiny.toml", "--checkpoint", "run.safetensors", "--json")
     assert status == 0

@@ -13,7 +13,7 @@ from netlab.cli.eval import eval_
 from netlab.cli.main import main
 from netlab.cli.train import train
 from netlab.scoring.score import Score
-from netlab.training.recipe import ModelRecipe, TrainingRecipe, shipped_recipes
+from netlab.training.recipe import ModelRecipe, TrainingRecipe, find_recipe, shipped_recipes
 
 PAGE = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
 
@@ -39,8 +39,8 @@ def test_the_python_example_scores(capsys):
 
 
 @pytest.mark.parametrize("name", shipped_recipes())
-def test_every_recipe_is_on_the_page(name):
-    assert f"| `{name}` |" in PAGE
+def test_every_recipe_is_on_the_page_as_it_says_of_itself(name):
+    assert f"| `{name}` | {find_recipe(name).summary} |\n" in PAGE
 
 
 @pytest.mark.parametrize("name", [*TrainingRecipe.__struct_fields__, *ModelRecipe.__struct_fields__])

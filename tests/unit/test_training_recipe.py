@@ -7,6 +7,7 @@ import os
 import msgspec
 import pytest
 
+from netlab.agents.model_card import MAX_HIDDEN, MAX_MEMBERS
 from netlab.agents.ppo_config import CARTPOLE, DOORKEY
 from netlab.envs.registry import make_vector_task
 from netlab.errors import NetlabError, SpecError
@@ -87,6 +88,9 @@ def test_a_file_gives_all_numbers(tmp_path):
         (HEAD + "[play]\nfeatures = { stack = 2 }\n", "play.features: not what was seen in training"),
         (HEAD + "[play]\nrate_hz = 25.0\n", "play.rate_hz: not the rate of training"),
         (HEAD + "[model]\ntransitions = 3\n", "transitions"),
+        (HEAD + f"[model]\nhidden = {MAX_HIDDEN + 1}\n", f"<= {MAX_HIDDEN} - at `$.model.hidden`"),
+        (HEAD + f"[model]\nmembers = {MAX_MEMBERS + 1}\n", f"<= {MAX_MEMBERS} - at `$.model.members`"),
+        (HEAD + "[model]\ndegree = 4\n", "<= 3 - at `$.model.degree`"),
         ("name = [[[", "mine.toml"),
     ],
     ids=str,

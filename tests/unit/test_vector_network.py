@@ -68,6 +68,15 @@ def test_links(link: LinkProfile | Schedule, options: NetworkOptions) -> None:
     play_both(at_pace(CARTPOLE, "real-time"), ProfilePair("both", link, link), options, n=2, steps=90)
 
 
+@pytest.mark.parametrize("rate_hz", [50.0, 20.0])
+def test_passes_of_no_whole_nanoseconds(rate_hz: float) -> None:
+    """Each sixth of a hundred milliseconds: some passes begin at the very nanosecond of a tick, by one rule."""
+    near, deaf = LinkProfile(delay_s=0.003, ordered=False), LinkProfile(loss=1.0, ordered=False)
+    sixtieth = Schedule((ScheduleStep(0.0, near), ScheduleStep(1 / 120, deaf)), duration_s=1 / 60, loop=True)
+    played = play_both(CARTPOLE, sixtieth, NetworkOptions(features=RICH, rate_hz=rate_hz), n=2, steps=90)
+    assert played.remote
+
+
 @pytest.mark.parametrize("task", [CARTPOLE, DOORKEY, REACHER], ids=["cartpole", "doorkey", "reacher"])
 @pytest.mark.parametrize("network", [None, "wifi-degraded", SHIFTING], ids=["none", "wifi", "shifting"])
 def test_tasks(task: Twins, network: str | Schedule | None) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netlab.control.answers import AnswerRecord
-from netlab.control.feature_spec import FeatureSpec
 from netlab.control.horizon import AdaptiveHorizon
 from netlab.envs.vector.cartpole import CartPoleColumns
 from netlab.envs.vector.episodes_ahead import EpisodesAhead
@@ -20,12 +22,13 @@ from netlab.envs.vector.network import VectorNetwork
 from netlab.envs.vector.reacher import ReacherColumns
 from netlab.envs.virtual.options import NetworkOptions
 from netlab.envs.virtual.seeds import change_seed, episode_seed, network_seed
-from netlab.errors import LocalProtocolError, NetlabError, ProfileError, SpecError
+from netlab.errors import LocalProtocolError, ProfileError, SpecError
 from netlab.messages import Action, Observation, Space, TaskDescription
 from netlab.traces.network_distribution import RANDOM
 from netlab.traces.profile import LinkProfile
 from netlab.wire.frame_length import frame_bytes
 
+PAGE = Path(__file__).parents[2] / "docs" / "vector-network.md"
 NUMBER = ((), np.dtype(np.int64))
 
 
@@ -66,6 +69,19 @@ def test_flights_give_what_a_list_gives(seed: int, longest: int, lost: float) ->
             for row, moment, push in zip(rows.tolist(), moments.tolist(), pushes, strict=True):
                 assert slow[row].take(int(until[row])) == (moment, push)
         assert all(one.take(int(until[row])) is None for row, one in enumerate(slow))
+
+
+def test_what_would_arrive_after_39_hours_never_does() -> None:
+    flights, last = Flights(1, {"push": NUMBER}), 2**47 - 3
+    late = [key_at(np.array([now])) for now in (2**47 - 1, 2**47, 2**60)]
+    assert not any(flights.arrived(key)[0] for key in late)  # nothing is under way
+    flights.push(np.array([2**47]), {"push": np.array([0])})
+    assert not any(flights.arrived(key)[0] for key in late)
+    flights.push(np.array([last]), {"push": np.array([1])})
+    assert not flights.arrived(key_at(np.array([last - 1])))[0]
+    assert all(flights.arrived(key)[0] for key in (key_at(np.array([last])), *late))
+    assert flights.take(np.array([0]))[1].tolist() == [last]
+    assert not any(flights.arrived(key)[0] for key in late)
 
 
 def test_flights_of_one_moment_come_in_the_order_of_sending() -> None:
@@ -210,6 +226,14 @@ def test_episodes_ahead_are_those_of_the_runs() -> None:
     assert min(numbers) > 3 and max(numbers) > 50
 
 
+def test_python_shown_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, PAGE.name, "exec"), {})
+    assert re.search(r"\(256, \d+\) \d+ questions", capsys.readouterr().out)
+
+
 def test_what_is_refused() -> None:
     def made(**options: object) -> VectorNetwork:
         return VectorNetwork(CartPoleColumns(2), None, NetworkOptions(**options))  # type: ignore[arg-type]
@@ -235,8 +259,6 @@ def test_what_is_refused() -> None:
             env.step(actions)
     with pytest.raises(LocalProtocolError, match="of shape"):
         env.step(np.zeros((2, 1), dtype=np.int64))
-    with pytest.raises(NetlabError):
-        made(features=FeatureSpec(stack=65))
 
 
 def test_a_box_of_actions_has_bounds_and_is_finite() -> None:

@@ -252,6 +252,8 @@ def test_an_environment_without_a_known_neutral_action_is_refused() -> None:
     for rate_hz in (0.0, float("nan"), 1e6):
         with pytest.raises(SpecError, match="rate_hz"):
             GymnasiumTask(aside, rate_hz)
+    with pytest.raises(SpecError, match="pace: 'turnbased': must be one of real-time, turn-based"):
+        GymnasiumTask(aside, 20.0, neutral=np.array([1.5], np.float32), pace="turnbased")  # type: ignore[arg-type]
     task = GymnasiumTask(aside, rate_hz=20.0, neutral=np.array([1.5], np.float32))
     task.reset(1)
     assert not task.step(None).terminated

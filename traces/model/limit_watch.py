@@ -48,6 +48,7 @@ class LimitWatch:
     def begin_anew(self, links: Numbers) -> None:
         """Take note that these links are empty, and their clocks perhaps others."""
         self._left_by_ns[links] = _LEFT_ALREADY
+        self._marked_count[:, links] = self._count[links]  # what came before was another episode's
 
     def count(self, who: Bools) -> None:
         """Count a packet of each of these links, ``[links]``."""
@@ -87,5 +88,5 @@ class LimitWatch:
             raise ProfileError(
                 f"link {links[at]}: {count[at] - first_count[at]} packets may be in flight at once, and its queue "
                 f"holds {limit[at]}: whether it was full is not kept for links prepared ahead",
-                hint="make the table with packet_by_packet=True: every link is modelled with its queue",
+                hint="a higher rate, a shorter delay, or a limit below 256 packets, which is watched exactly",
             )

@@ -173,9 +173,7 @@ class StateTable:
             for row in rows:
                 row[Column.LONGEST_NS], row[Column.LIMIT] = longest, limit
             # One state stands for all: what it keeps is the times.
-            self.timed[number] = TimedStates(
-                link.starts_ns, (QdiscState(),) * len(states), link.duration_ns, link.loop
-            )
+            self.timed[number] = TimedStates(link.times, (QdiscState(),) * len(states))
         self._columns += rows
 
     def _row(self, state: QdiscState) -> list[int]:

@@ -11,12 +11,10 @@ Knows no packet and no generator.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from itertools import pairwise
-
 from msgspec import Struct
 
 from netlab.errors import ProfileError
+from netlab.traces.model.step_times import StepTimes
 from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import QdiscState
 from netlab.traces.schedule import Schedule
@@ -31,41 +29,31 @@ class TimedStates(Struct, frozen=True):
     """States and the moments from an episode's beginning at which they take hold.
 
     Attributes:
-        starts_ns: The first is 0, each later than the one before.
+        times: The moments.
         states: One a start; their seeds mean nothing.
-        duration_ns: Length of one pass, longer than the last start.
-        loop: Begin again after the duration; else the last state stays.
 
     Raises:
-        ProfileError: The moments are not so.
+        ProfileError: There are more or fewer states than moments.
     """
 
-    starts_ns: tuple[int, ...]
+    times: StepTimes
     states: tuple[QdiscState, ...]
-    duration_ns: int
-    loop: bool = False
 
     def __post_init__(self) -> None:
-        starts_ns = self.starts_ns
-        ascend = all(a < b for a, b in pairwise((*starts_ns, self.duration_ns)))
-        if not starts_ns or starts_ns[0] != 0 or not ascend or len(self.states) != len(starts_ns):
+        if len(self.states) != len(self.times.starts_s):
             raise ProfileError(
-                f"starts_ns: {len(starts_ns)} starts of {len(self.states)} states, {self.duration_ns} ns in all: "
-                "they begin at 0, ascend, and end before the duration",
-                hint="compile a Schedule, which is checked: link_states(schedule)",
+                f"starts_s: {len(self.times.starts_s)} starts of {len(self.states)} states",
+                hint="give a state for each, or compile a schedule: link_states(schedule)",
             )
 
     def step_at(self, elapsed_ns: int) -> int:
         """Return which step holds so long after the beginning, counted over the passes of a loop."""
-        passes, within_ns = divmod(elapsed_ns, self.duration_ns) if self.loop else (0, elapsed_ns)
-        return passes * len(self.states) + bisect_right(self.starts_ns, within_ns) - 1
+        return self.times.step_at(elapsed_ns)
 
     def start_ns(self, step: int) -> int:
         """Return how long after the beginning a step begins; ``NO_CHANGE_NS`` for one that never does."""
-        passes, index = divmod(step, len(self.states))
-        if passes and not self.loop:
-            return NO_CHANGE_NS
-        return passes * self.duration_ns + self.starts_ns[index]
+        begins_ns = self.times.start_ns(step)
+        return NO_CHANGE_NS if begins_ns is None else begins_ns
 
     def state(self, step: int) -> QdiscState:
         """Return the state of a step, which may be one of a later pass."""
@@ -80,5 +68,5 @@ def link_states(link: LinkProfile | Schedule) -> LinkStates:
     """Return one direction of a link compiled, without seeds."""
     if isinstance(link, LinkProfile):
         return link.to_qdisc_state(None)
-    starts_ns = tuple(round(step.start_s * 1e9) for step in link.steps)
-    return TimedStates(starts_ns, link.to_qdisc_states(lambda step: None), round(link.duration_s * 1e9), link.loop)
+    times = StepTimes(tuple(step.start_s for step in link.steps), link.duration_s if link.loop else None)
+    return TimedStates(times, link.to_qdisc_states(lambda step: None))
