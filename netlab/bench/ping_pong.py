@@ -31,6 +31,8 @@ BLOCKS = 20
 ROUND_TRIPS = 500
 WARM_UP = 500
 
+_PATIENCE_S = 10.0
+
 
 def main() -> None:
     """Be what the command line asks for."""
@@ -64,6 +66,7 @@ def _ask(address: str, agent_port: int, echo_port: int, key: Key) -> dict[str, l
     payload = task.reset(0).astype("<f4").tobytes()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bare, realtime_process():
         bare.connect((address, echo_port))
+        _wait_for_echo(bare)
         asked = Asking(channel, edge, payload)
         request, reply = asked.frame_bytes()
         _bare_block(bare, request, reply, WARM_UP)
@@ -74,6 +77,20 @@ def _ask(address: str, agent_port: int, echo_port: int, key: Key) -> dict[str, l
             netlab_ns += asked.block(ROUND_TRIPS)
     channel.close("measured")
     return {"bare_ns": bare_ns, "netlab_ns": netlab_ns, "frame_bytes": [request, reply]}
+
+
+def _wait_for_echo(bare: socket.socket) -> None:
+    """Ask until there is an answer: the echo may have been started a moment before us."""
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            bare.send((2).to_bytes(2, "big"))
+            bare.recv(2048)
+            return
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.01)
 
 
 def _bare_block(bare: socket.socket, request_bytes: int, reply_bytes: int, count: int) -> list[int]:
