@@ -1,8 +1,7 @@
 """Acting: the policy network's forward pass and the draw of an action, in numpy.
 
 Needs no torch, so that a trained policy runs where torch is not. Whoever trains hands in views of torch's own
-weights: these classes read them at each call and never write. For the networks here numpy is also the faster
-(docs/algorithms/ppo.md has the figures).
+weights: these classes read them at each call and never write.
 
 ::
 

@@ -15,7 +15,7 @@ def one_thread() -> Iterator[None]:
     """Have torch compute on one thread while inside.
 
     For matrices as small as a policy's a second one costs more than it brings, and where the cores are shared it
-    costs ten times as much: it waits by spinning. One thread also adds in one order.
+    waits by spinning. One thread also adds in one order.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -6,8 +6,8 @@
                                           `-- __metadata__["netlab"] --msgspec--> a card of the type asked for
 
 safetensors and not npz: an npz is a zip, and how large its members become is only known once they are unpacked.
-Here every array's size follows from the header and must fill the file exactly, so a file of n bytes never takes
-more than n bytes. Nothing of a file is ever run.
+Here every array's size follows from the header and must fill the file exactly, so what is
+allocated is bounded by the file's length. Nothing of a file is ever run.
 
 What an array or a card means is for those who ask. Format: https://github.com/huggingface/safetensors
 """
