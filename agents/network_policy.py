@@ -104,8 +104,8 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
     """
     file = read_policy(path)
 
-    def make(task: TaskDescription) -> tuple[Policy, Predictor]:
-        return NetworkPolicy(file.card, file.weights, task), single_predictor(file)
+    def make(task: TaskDescription, run_seed: int) -> tuple[Policy, Predictor]:
+        return NetworkPolicy(file.card, file.weights, task, run_seed), single_predictor(file)
 
     return Recipe(
         name=file.card.name,

@@ -3,7 +3,7 @@
 ::
 
     name | FILE.safetensors --find_policy--> Recipe --refusal(task)--> "" | why not
-                                                    --make(task)-----> (Policy, Predictor), fresh for one session
+                                                    --make(task, run_seed)--> (Policy, Predictor), for one session
 
 To add one by name: write its file, then its line in ``RECIPES``.
 """
@@ -30,13 +30,14 @@ class Recipe(Struct, frozen=True, kw_only=True):
     Attributes:
         name: As people type it.
         summary: What it does, in one line.
-        make: Makes a fresh policy and its predictor for one session of a task.
+        make: Makes a fresh policy and its predictor for one session of a task; the run's seed, beside it, is what
+            draws of a ``sampled`` policy follow from.
         refusal: Says why a task cannot be served; empty where it can.
     """
 
     name: str
     summary: str
-    make: Callable[[TaskDescription], tuple[Policy, Predictor]]
+    make: Callable[[TaskDescription, int], tuple[Policy, Predictor]]
     refusal: Callable[[TaskDescription], str]
 
 
@@ -60,8 +61,13 @@ def find_policy(name: str) -> Recipe:
     return recipe
 
 
-def make_policy(name: str, task: TaskDescription) -> tuple[Policy, Predictor]:
+def make_policy(name: str, task: TaskDescription, run_seed: int = 0) -> tuple[Policy, Predictor]:
     """Return a fresh policy of this name for a task, and its predictor.
+
+    Args:
+        name: As ``find_policy`` takes it.
+        task: What it is to control.
+        run_seed: Of the run, which draws of a ``sampled`` policy follow from.
 
     Raises:
         SpecError: There is no such policy, or it cannot serve this task.
@@ -70,7 +76,7 @@ def make_policy(name: str, task: TaskDescription) -> tuple[Policy, Predictor]:
     refusal = recipe.refusal(task)
     if refusal:
         raise SpecError(f"policy {name!r} cannot serve: {refusal}", key="policy")
-    return recipe.make(task)
+    return recipe.make(task, run_seed)
 
 
 def _refuse_all_but_cartpole(task: TaskDescription) -> str:
@@ -91,13 +97,13 @@ RECIPES: dict[str, Recipe] = {
         Recipe(
             name="linear",
             summary="linear state feedback on the newest observation as it is",
-            make=lambda task: (LinearCartPole(), Persistence()),
+            make=lambda task, run_seed: (LinearCartPole(), Persistence()),
             refusal=_refuse_all_but_cartpole,
         ),
         Recipe(
             name="linear-predict",
             summary="linear state feedback on the state predicted by physics over the pending actions",
-            make=lambda task: (LinearCartPole(), CartPolePhysics()),
+            make=lambda task, run_seed: (LinearCartPole(), CartPolePhysics()),
             refusal=_refuse_all_but_cartpole,
         ),
     )

@@ -172,7 +172,7 @@ class AgentService:
         refusal = self._recipe.refusal(hello.task)
         if refusal:
             raise SpecError(refusal)
-        policy, predictor = self._recipe.make(hello.task)
+        policy, predictor = self._recipe.make(hello.task, 0)
         remote = Remote(hello.task, predictor, hello.horizon_ticks, hello.run, hello.actuator)
         return Responder(remote, policy)
 

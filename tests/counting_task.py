@@ -62,6 +62,6 @@ def use_counting_task(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
     """Register the task ``Count`` and the policy ``counter``."""
     monkeypatch.setitem(TASKS, "Count", TaskEntry(make=lambda rate_hz: Count(rate_hz, turns), rate_hz=10.0))
     recipe = Recipe(
-        name="counter", summary="", make=lambda task: (Counter(), Persistence()), refusal=lambda task: ""
+        name="counter", summary="", make=lambda task, run_seed: (Counter(), Persistence()), refusal=lambda task: ""
     )
     monkeypatch.setitem(RECIPES, "counter", recipe)

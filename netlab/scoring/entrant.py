@@ -73,7 +73,7 @@ class Entrant(Struct, frozen=True, kw_only=True):
             policy = NetworkPolicy(self.file.card, self.file.weights, task, run_seed)
             return policy, single_predictor(self.file)
         assert self.recipe is not None
-        return self.recipe.make(task)
+        return self.recipe.make(task, run_seed)
 
     @property
     def played(self) -> NetworkOptions:

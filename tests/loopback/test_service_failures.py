@@ -45,7 +45,7 @@ def fail_with(error):
 def broken_for_some(fail, *, at_start=False):
     """A policy that fails for the edges of one rate and serves the others."""
 
-    def make(task):
+    def make(task, run_seed):
         if task.rate_hz != 500.0:
             return LinearCartPole(), Persistence()
         if at_start:
@@ -120,7 +120,9 @@ def test_an_answer_that_no_datagram_holds_ends_its_session_and_not_the_service()
         def reset(self):
             pass
 
-    recipe = Recipe(name="still", summary="", make=lambda task: (Still(), Persistence()), refusal=lambda task: "")
+    recipe = Recipe(
+        name="still", summary="", make=lambda task, run_seed: (Still(), Persistence()), refusal=lambda task: ""
+    )
     hello = Hello(protocol=PROTOCOL_VERSION, version="test", run=5, task=Arm.description, horizon_ticks=32)
     edge = Edge(Arm.description, Scheduled(32), Neutral(), run=5)
     with ServedAgent(recipe) as agent:

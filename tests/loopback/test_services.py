@@ -168,7 +168,7 @@ def test_a_task_that_the_policy_does_not_serve_is_refused_with_the_reason():
     picky = Recipe(
         name="picky",
         summary="serves nothing",
-        make=lambda task: (LinearCartPole(), Persistence()),
+        make=lambda task, run_seed: (LinearCartPole(), Persistence()),
         refusal=lambda task: f"{task.name} is beneath it",
     )
     with ServedAgent(picky) as agent:

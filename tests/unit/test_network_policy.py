@@ -72,7 +72,7 @@ def test_the_recipe_says_what_the_card_says(tmp_path):
         recipe = find_policy(path)
         assert (recipe.name, recipe.summary) == ("linear-file", "linear feedback in a file")
         assert recipe.refusal(CARTPOLE) == ""
-        made = [recipe.make(CARTPOLE) for _ in range(2)]
+        made = [recipe.make(CARTPOLE, 0) for _ in range(2)]
         assert made[0][0] is not made[1][0]
         assert all(isinstance(one, kind) for _, one in made)
 
