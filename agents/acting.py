@@ -132,9 +132,10 @@ def require_cells(numbers: Floats, grid: GridLayout) -> None:
         SpecError: A number is not one of those its place can take.
     """
     values = numbers.reshape(-1, len(grid.sizes))
-    if values.size and (values.min() < 0.0 or bool((values.max(axis=0) >= grid.sizes).any())):
+    if not bool(((values >= 0.0) & (values < grid.sizes) & (values == np.floor(values))).all()):  # nan is none
         hint = "grid.start and grid.cells must be where the observation has its grid"
-        raise SpecError(f"the observation's grid has values outside 0 .. {grid.sizes} - 1", "", "grid", hint)
+        problem = f"the observation's grid has values that are no whole numbers within 0 .. {grid.sizes} - 1"
+        raise SpecError(problem, "", "grid", hint)
 
 
 class Sampler(Protocol):

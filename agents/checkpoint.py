@@ -135,7 +135,8 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
         """Write it, whole or not at all.
 
         Raises:
-            SpecError: The file cannot be written.
+            SpecError: No such file can be written.
+            KernelError: The disk takes no more.
         """
         columns = (self.first, self.second, self.observations, self.state, self.played)
         tensors = {_NETWORK + name: array for name, array in self.weights.items()}
@@ -205,11 +206,14 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         if array.shape != shape or array.dtype != np.float32:
             found = f"{array.dtype}{list(array.shape)}, must be float32{list(shape)}"
             raise SpecError(f"is not {_WHAT}: {name} is {found}", path, hint=_HINT)
-    kind, shape = (
-        (np.int64, (count,)) if spaces.action.kind == "discrete" else (np.float32, (count, spaces.output))
-    )
-    if played.size and (played.shape[1:] != shape or played.dtype != kind):
-        raise SpecError(f"is not {_WHAT}: its actions are {played.dtype}{list(played.shape)}", path, hint=_HINT)
+    is_discrete = spaces.action.kind == "discrete"
+    # As many as were played since the last reset, so that nothing more is played again.
+    steps = card.iteration % config.reset_every_iterations * config.horizon_steps
+    shape = ((steps, count) if is_discrete else (steps, count, spaces.output)) if steps else (0,)
+    kind = np.dtype(np.float32 if steps and not is_discrete else np.int64)
+    if played.shape != shape or played.dtype != kind:
+        found = f"{played.dtype}{list(played.shape)}, must be {kind}{list(shape)}"
+        raise SpecError(f"is not {_WHAT}: its actions are {found}", path, hint=_HINT)
     return Checkpoint(
         card=card,
         weights=weights,

@@ -9,8 +9,8 @@ error of the critic enters there, and lambda counts decisions, not steps.
     asked      s0 -------------> s1 -------------> s2 ----> ...     d0 = r0 + g r1 + g g V(s3) - V(s0)
     unasked            s1: V := r1 + g V(s2),  A := g A(s2)
 
-Source: Schulman et al. 2015, arXiv 1506.02438, Eqs 11, 12 and 16; options as one step: Sutton, Precup and Singh
-1999, section 2.
+Source: Schulman et al. 2015, arXiv 1506.02438, Eq 16, with delta as Eq 12 of arXiv 1707.06347 writes it; options
+as one step: Sutton, Precup and Singh 1999, section 2.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def estimate_advantages(
         led_to = np.where(done[t], final_values[t], next_value)
         worth = rewards[t] + discounts[t] * led_to
         carried = np.where(done[t], np.float32(0.0), discounts[t] * next_advantage)
-        # delta_t of Eq 12 and the recursive form of Eq 16.
+        # delta_t (1707.06347, Eq 12) and the recursive form of the sum over l (1506.02438, Eq 16).
         advantages[t] = np.where(asked[t], worth - values[t] + np.float32(lambda_) * carried, carried)
         next_value, next_advantage = np.where(asked[t], values[t], worth), advantages[t]
     return advantages

@@ -26,7 +26,7 @@ from netlab.control.question import Question
 from netlab.control.values import Value
 from netlab.messages import Space, TaskDescription
 
-__all__ = ["NetworkPolicy", "episode_draws", "read_recipe", "single_predictor"]
+__all__ = ["NetworkPolicy", "episode_draws", "file_recipe", "read_recipe", "single_predictor"]
 
 
 class NetworkPolicy:
@@ -96,22 +96,31 @@ def episode_draws(sampling_seed: int, run_seed: int, episode: int) -> np.random.
     return np.random.default_rng((sampling_seed, run_seed, episode))
 
 
-def read_recipe(path: str | os.PathLike[str]) -> Recipe:
+def read_recipe(path: str | os.PathLike[str], name: str = "") -> Recipe:
     """Return the recipe of the policy in a file, which is read once for all sessions.
+
+    Args:
+        path: The file.
+        name: What people called it by; what the file calls itself where they gave its path.
 
     Raises:
         SpecError: It cannot be read or is no policy file.
     """
-    file = read_policy(path)
+    return file_recipe(read_policy(path), name)
+
+
+def file_recipe(file: PolicyFile, name: str = "") -> Recipe:
+    """Return the recipe of a policy that has been read; see ``read_recipe``."""
 
     def make(task: TaskDescription, run_seed: int) -> tuple[Policy, Predictor]:
         return NetworkPolicy(file.card, file.weights, task, run_seed), single_predictor(file)
 
     return Recipe(
-        name=file.card.name,
+        name=name or file.card.name,
         summary=file.card.summary,
         make=make,
         refusal=lambda task: _refusal(file.card.task, task),
+        file=file,
     )
 
 

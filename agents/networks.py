@@ -174,7 +174,7 @@ def make_network(config: PPOConfig, spaces: PPOSpaces, rng: np.random.Generator)
     made = LSTMActorCritic if config.network == "lstm" else MLPActorCritic
     with torch.random.fork_rng(devices=[]):  # torch draws weights of its own before we set ours
         network = made(config, spaces)
-    last = {"actor.weight": 0.01, "critic.weight": 1.0}
+    last = {"actor.weight": 0.01}
     layers = len(config.hidden_units) if config.network == "mlp" else int(spaces.privileged > 0)
     last |= {f"actor.{len(config.hidden_units)}.weight": 0.01, f"critic.{layers}.weight": 1.0}
     with torch.no_grad():

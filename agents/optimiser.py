@@ -1,9 +1,8 @@
 """Optimiser: Adam over all weights of a network as one vector.
 
 The weights of the network become views of one vector, and their gradients of another. Clipping and Adam are then
-eight operations, whatever the number of layers: for an MLP's nine thousand weights in twelve tensors an eighth of
-the time of torch.optim.Adam, fused, with clipping. The state is two vectors and a count, which is all a checkpoint
-needs.
+eight operations, whatever the number of layers; for weights as few as a policy's, it is calls that cost time. The
+state is two vectors and a count, which is all a checkpoint needs.
 
 Source: Kingma and Ba 2014, arXiv 1412.6980, Algorithm 1; epsilon as torch.optim.Adam places it.
 """

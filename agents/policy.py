@@ -2,24 +2,30 @@
 
 ::
 
-    name | FILE.safetensors --find_policy--> Recipe --refusal(task)--> "" | why not
-                                                    --make(task, run_seed)--> (Policy, Predictor), for one session
+    a name of RECIPES -----------.
+    NAME | NAME-SEED, shipped ---+--find_policy--> Recipe --refusal(task)--> "" | why not
+    FILE.safetensors ------------'                        --make(task, run_seed)--> (Policy, Predictor)
 
-To add one by name: write its file, then its line in ``RECIPES``.
+To add one that is code: write its file, then its line in ``RECIPES``. One that was trained: ``shipped_policies``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from netlab.agents.cartpole_linear import LinearCartPole
 from netlab.agents.cartpole_physics import CartPolePhysics
+from netlab.agents.shipped_policies import shipped_names, shipped_path, shipped_policies
 from netlab.control.policy import Persistence, Policy, Predictor
 from netlab.did_you_mean import did_you_mean
 from netlab.errors import SpecError
 from netlab.messages import TaskDescription
+
+if TYPE_CHECKING:
+    from netlab.agents.policy_file import PolicyFile
 
 __all__ = ["RECIPES", "Recipe", "find_policy", "make_policy"]
 
@@ -28,37 +34,67 @@ class Recipe(Struct, frozen=True, kw_only=True):
     """How to make a policy.
 
     Attributes:
-        name: As people type it.
+        name: As people type it; of a file given by its path, what it calls itself.
         summary: What it does, in one line.
         make: Makes a fresh policy and its predictor for one session of a task; the run's seed, beside it, is what
             draws of a ``sampled`` policy follow from.
         refusal: Says why a task cannot be served; empty where it can.
+        file: What its file holds; None of one that is code.
     """
 
     name: str
     summary: str
     make: Callable[[TaskDescription, int], tuple[Policy, Predictor]]
     refusal: Callable[[TaskDescription], str]
+    file: PolicyFile | None = None
+
+    @property
+    def sha256(self) -> str:
+        """Of its file's bytes, which is read once; empty of one that is code."""
+        return "" if self.file is None else self.file.sha256
+
+    @property
+    def horizon_ticks(self) -> int | None:
+        """D that it was made for; None where that is none, or none in particular."""
+        return None if self.file is None else self.file.card.scheduled_ticks
+
+    def serve(self, task: TaskDescription, run_seed: int = 0) -> tuple[Policy, Predictor]:
+        """Return a fresh policy for a task, and its predictor.
+
+        Args:
+            task: What it is to control.
+            run_seed: Of the run, which draws of a ``sampled`` policy follow from.
+
+        Raises:
+            SpecError: It cannot serve this task.
+        """
+        refusal = self.refusal(task)
+        if refusal:
+            raise SpecError(f"policy {self.name!r} cannot serve: {refusal}", key="policy")
+        return self.make(task, run_seed)
 
 
 def find_policy(name: str) -> Recipe:
     """Return the recipe of this name, or of the policy in this file.
 
     Args:
-        name: As in ``RECIPES``, or the path of a policy file, which ends in ``.safetensors``.
+        name: As in ``RECIPES``, of a shipped policy, or the path of a policy file, which ends in ``.safetensors``.
 
     Raises:
         SpecError: There is none, or the file is no policy file.
     """
-    if name not in RECIPES and name.endswith(".safetensors"):
-        from netlab.agents.network_policy import read_recipe  # it asks for a library that names need not
-
-        return read_recipe(name)
     recipe = RECIPES.get(name)
-    if recipe is None:
-        hint = did_you_mean(name, RECIPES) or f"one of: {', '.join(RECIPES)}, or a file.safetensors"
+    if recipe is not None:
+        return recipe
+    shipped = shipped_path(name)
+    if shipped is None and not name.endswith(".safetensors"):
+        known = ", ".join((*RECIPES, *shipped_names()))
+        hint = did_you_mean(name, (*RECIPES, *shipped_names(), *shipped_policies()))
+        hint = hint or f"one of: {known}, or a file.safetensors"
         raise SpecError(f"no policy is called {name!r:.100}", key="policy", hint=hint)
-    return recipe
+    from netlab.agents.network_policy import read_recipe  # it asks for a library that policies of code need not
+
+    return read_recipe(name) if shipped is None else read_recipe(shipped, name)
 
 
 def make_policy(name: str, task: TaskDescription, run_seed: int = 0) -> tuple[Policy, Predictor]:
@@ -72,11 +108,7 @@ def make_policy(name: str, task: TaskDescription, run_seed: int = 0) -> tuple[Po
     Raises:
         SpecError: There is no such policy, or it cannot serve this task.
     """
-    recipe = find_policy(name)
-    refusal = recipe.refusal(task)
-    if refusal:
-        raise SpecError(f"policy {name!r} cannot serve: {refusal}", key="policy")
-    return recipe.make(task, run_seed)
+    return find_policy(name).serve(task, run_seed)
 
 
 def _refuse_all_but_cartpole(task: TaskDescription) -> str:

@@ -28,7 +28,7 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         steps: Steps of all environments together.
         versions: Of netlab, torch, numpy, python.
         network: What it was trained behind, in the words of recipe or command: ``random``, ``none``, a path.
-        scores: What it scored when it was chosen, by network; on seeds that later tables leave out.
+        scores: Nothing: files of this format have the key, empty.
     """
 
     command: LongText
@@ -36,7 +36,7 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     steps: Annotated[int, Meta(ge=0)]
     versions: Annotated[dict[ShortText, ShortText], Meta(max_length=32)] = {}
     network: LongText = ""
-    scores: Annotated[dict[ShortText, float], Meta(max_length=256)] = {}
+    scores: Annotated[dict[ShortText, float], Meta(max_length=0)] = {}
 
 
 class PolicyCard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,6 +54,7 @@ class PolicyCard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         sampling_seed: Of the draws, beside the run's seed and the episode's number (``episode_draws``).
         actuator: What it is meant to be played out by.
         horizon_ticks: D it is meant for; None where none is fixed.
+        fallback: What is meant to be played where no action is there; ``neutral`` where an older file has none.
         predictor: What says which state a decision meets: ``none``, ``cartpole-physics``, or ``learned``.
         model: Card of the learned model that is in the same file; None without one.
         training: What made it; None where nobody says.
@@ -70,6 +71,12 @@ class PolicyCard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sampling_seed: Annotated[int, Meta(ge=0)] = 0
     actuator: Literal["newest", "scheduled", "stop-and-wait"] = "newest"
     horizon_ticks: Annotated[int, Meta(ge=1, le=MAX_ACTIONS)] | None = None
+    fallback: Literal["neutral", "hold"] = "neutral"
     predictor: Literal["none", "cartpole-physics", "learned"] = "none"
     model: ModelCard | None = None
     training: Training | None = None
+
+    @property
+    def scheduled_ticks(self) -> int | None:
+        """D where it is meant to be ``scheduled`` with one; None where it is not, or with none in particular."""
+        return self.horizon_ticks if self.actuator == "scheduled" else None

@@ -40,7 +40,7 @@ def export_policy(card: PolicyCard, weights: Weights, model: LearnedModel | None
     kept = {name: np.array(weights[name], np.float32) for name in names}
     broken = next((name for name, weight in kept.items() if not np.isfinite(weight).all()), "")
     if broken:
-        hint = "export the last checkpoint from before the training diverged"
+        hint = "netlab train RECIPE --export makes a policy of a run's last good checkpoint"
         raise SpecError(f"{broken} holds a number that is not finite", key="weights", hint=hint)
     file = PolicyFile(msgspec.structs.replace(card, model=None if model is None else model.card), kept, model)
     problem = file.problem()

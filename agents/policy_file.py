@@ -13,6 +13,7 @@ a file that opens can be served.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import Any
 
@@ -22,8 +23,9 @@ from numpy.typing import NDArray
 from netlab.agents.learned_model import LearnedModel
 from netlab.agents.policy_card import PolicyCard
 from netlab.agents.policy_network import Weights, make_policy_network
-from netlab.agents.tensor_file import SUFFIX, read_tensors, write_tensors
+from netlab.agents.tensor_file import SUFFIX, decode_tensors, read_file, write_tensors
 from netlab.errors import SpecError
+from netlab.messages import Space
 
 __all__ = ["SUFFIX", "PolicyFile", "read_policy", "write_policy"]
 
@@ -31,7 +33,9 @@ MAX_BYTES = 1 << 26
 """64 MB: sixteen million numbers. The largest policy of netlab's own has a quarter of a million."""
 
 _WHAT = "a policy file"
-_HINT = f"netlab train writes policy files, which end in {SUFFIX}"
+_HINT = (
+    f"netlab train writes policy files, which end in {SUFFIX}; of a run's checkpoint, netlab train RECIPE --export"
+)
 _MODEL = "model."
 
 
@@ -42,43 +46,59 @@ class PolicyFile(Struct, frozen=True):
         card: What the policy is.
         weights: Tensors of its network by name, float32.
         model: Its learned model; None without one.
+        sha256: Of the bytes it was read from, in hexadecimal: which policy this is, as names are not unique;
+            empty of one that was not read from a file.
     """
 
     card: PolicyCard
     weights: Weights
     model: LearnedModel | None = None
+    sha256: str = ""
 
     def problem(self) -> str:
         """Return how the parts contradict each other; empty where they do not."""
         card, model = self.card, self.model
+        if card.actuator == "stop-and-wait" and card.fallback != "neutral":
+            return "stop-and-wait plays each decision once, and fallback 'hold' would repeat one"
         if (card.predictor == "learned") != (model is not None) or card.model != (model and model.card):
             return "predictor 'learned' and a model in the file go together"
         if model is not None and model.card.observation.shape != card.task.observation.shape:
             return "the model's observations are not the task's"
-        if model is not None and (
-            model.card.action.shape != card.task.action.shape or model.card.action.n != card.task.action.n
-        ):
+        if model is not None and _form(model.card.action) != _form(card.task.action):
             return "the model's actions are not the task's"
-        if card.predictor == "cartpole-physics" and card.task.observation.shape != (4,):
-            return "the physics of CartPole has 4 observations"
+        return self._physics_problem() or self._network_problem()
+
+    def _physics_problem(self) -> str:
+        task = self.card.task
+        if self.card.predictor == "cartpole-physics" and (task.observation.shape, task.action.n) != ((4,), 2):
+            return "the physics of CartPole has 4 observations and 2 actions"
+        return ""
+
+    def _network_problem(self) -> str:
         try:
-            make_policy_network(card, self.weights)
+            make_policy_network(self.card, self.weights)
         except SpecError as error:
             return str(error)
         return ""
 
 
+def _form(space: Space) -> tuple[str, tuple[int, ...], int]:
+    return space.kind, space.shape, space.n
+
+
 def read_policy(path: str | os.PathLike[str]) -> PolicyFile:
-    """Return the policy in a file.
+    """Return the policy in a file, which is read once.
 
     Raises:
         SpecError: It cannot be read or is not one.
     """
-    card, tensors = read_tensors(path, PolicyCard, max_bytes=MAX_BYTES, what=_WHAT, hint=_HINT)
+    data = read_file(path, max_bytes=MAX_BYTES, what=_WHAT, hint=_HINT)
+    card, tensors = decode_tensors(data, path, PolicyCard, _WHAT, _HINT)
     model = {name.removeprefix(_MODEL): one for name, one in tensors.items() if name.startswith(_MODEL)}
     weights = {name: one for name, one in tensors.items() if not name.startswith(_MODEL)}
     try:
-        file = PolicyFile(card, weights, None if card.model is None else LearnedModel(card.model, model))
+        learned = None if card.model is None else LearnedModel(card.model, model)
+        file = PolicyFile(card, weights, learned, hashlib.sha256(data).hexdigest())
         problem = file.problem() or (
             "tensors of a model, which the card lacks" if model and not file.model else ""
         )
@@ -93,7 +113,8 @@ def write_policy(file: PolicyFile, path: str | os.PathLike[str]) -> None:
     """Write a policy file, whole or not at all; the same policy gives the same bytes.
 
     Raises:
-        SpecError: The parts contradict each other, or the file cannot be written.
+        SpecError: The parts contradict each other, or no such file can be written.
+        KernelError: The disk takes no more.
         LocalProtocolError: It could not be read again: too large, or a number that is not finite.
     """
     problem = file.problem()

@@ -17,6 +17,8 @@ __all__ = ["CARTPOLE", "DOORKEY", "GridLayout", "PPOConfig"]
 
 _MOST_STEPS = 10**12
 _MOST_UNITS = 4096
+_MOST_ONE_HOT = 2**16
+"""A view of MiniGrid has 980."""
 _MOST_PLAYED_STEPS = 2**24
 
 
@@ -40,6 +42,9 @@ class GridLayout(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise SpecError(f"{len(self.sizes)} integers a cell: must be 1 .. 16", key="grid.sizes")
         for size in self.sizes:
             _whole("grid.sizes", size, 1, 256)
+        if self.one_hot_size > _MOST_ONE_HOT:
+            problem = f"{self.cells} cells of {sum(self.sizes)} values each: at most {_MOST_ONE_HOT} together"
+            raise SpecError(problem, key="grid")
 
     @property
     def stop(self) -> int:

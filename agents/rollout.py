@@ -183,9 +183,9 @@ class Collector:
         state = np.where(self._now.starts[:, None], np.float32(0.0), self._state)
         tails.append((last, self._now.observations, self._now.privileged, state))
         rollout.tails = _joined(tails)
+        _require_finite(rollout)  # before anything of it is written over
         self._leave_out_open(rollout, before)
         self._played.append(rollout.actions.copy())
-        _require_finite(rollout)
         return rollout
 
     def _leave_out_open(self, rollout: Rollout, before: Floats) -> None:
@@ -247,5 +247,6 @@ def _require_finite(rollout: Rollout) -> None:
         if not np.isfinite(getattr(rollout, name)).all():
             hint = "look for the step in which the environment first returned such a number"
             raise LearningError(f"{name} of the environments are not finite", hint)
-    if not np.isfinite(rollout.tails.observations).all():
-        raise LearningError("last observations of the environments are not finite")
+    for name in ("observations", "privileged"):
+        if not np.isfinite(getattr(rollout.tails, name)).all():
+            raise LearningError(f"last {name} of the environments are not finite")

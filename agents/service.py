@@ -155,7 +155,14 @@ class AgentService:
         session, hello = event.session, event.hello
         try:
             responder = self._make_responder(hello)
-            session.send(Welcome(protocol=PROTOCOL_VERSION, version=netlab.__version__, policy=self._recipe.name))
+            session.send(
+                Welcome(
+                    protocol=PROTOCOL_VERSION,
+                    version=netlab.__version__,
+                    policy=self._recipe.name,
+                    policy_sha256=self._recipe.sha256,
+                )
+            )
         except SpecError as error:
             self._counters.sessions_refused += 1
             self._end(session, f"policy {self._recipe.name!r} does not serve this edge: {error}", refused=True)
@@ -172,7 +179,7 @@ class AgentService:
         refusal = self._recipe.refusal(hello.task)
         if refusal:
             raise SpecError(refusal)
-        policy, predictor = self._recipe.make(hello.task, 0)
+        policy, predictor = self._recipe.make(hello.task, hello.seed)
         remote = Remote(hello.task, predictor, hello.horizon_ticks, hello.run, hello.actuator)
         return Responder(remote, policy)
 

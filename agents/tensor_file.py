@@ -14,9 +14,10 @@ What an array or a card means is for those who ask. Format: https://github.com/h
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -26,10 +27,10 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from netlab.errors import LocalProtocolError, SpecError
+from netlab.errors import KernelError, LocalProtocolError, NetlabError, SpecError
 from netlab.whole_file import write_whole
 
-__all__ = ["SUFFIX", "Tensors", "read_tensors", "write_tensors"]
+__all__ = ["SUFFIX", "Tensors", "decode_tensors", "read_file", "read_tensors", "write_error", "write_tensors"]
 
 SUFFIX = ".safetensors"
 Tensors = Mapping[str, NDArray[Any]]
@@ -39,6 +40,7 @@ _LENGTH_BYTES = 8
 _MAX_HEADER_BYTES = 1 << 20
 _MAX_CARD_CHARACTERS = 1 << 18
 _MAX_TENSORS = 1024
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _DTYPES = ("float32", "float64", "int64", "int32", "uint8", "bool")
 
 Card = TypeVar("Card", bound=Struct)
@@ -68,7 +70,24 @@ def read_tensors(
         SpecError: It cannot be read, is too large, is no safetensors file, has no card of this type, or holds
             numbers that are not finite.
     """
-    data = _read(path, max_bytes, what, hint)
+    return decode_tensors(read_file(path, max_bytes=max_bytes, what=what, hint=hint), path, card_type, what, hint)
+
+
+def decode_tensors(
+    data: bytes, path: str | os.PathLike[str], card_type: type[Card], what: str, hint: str = ""
+) -> tuple[Card, dict[str, NDArray[Any]]]:
+    """Return the card and the arrays in the bytes of a tensor file; see ``read_tensors``.
+
+    Args:
+        data: The file's bytes.
+        path: Where they are from, for the error message.
+        card_type: What its card must be.
+        what: What such a file is called, with its article, for the error message.
+        hint: How to get one.
+
+    Raises:
+        SpecError: They are no safetensors file, have no card of this type, or hold numbers that are not finite.
+    """
     text = _card_text(data, path, what, hint)
     try:
         card = msgspec.json.decode(text, type=card_type)
@@ -99,7 +118,8 @@ def write_tensors(path: str | os.PathLike[str], card: Struct, tensors: Tensors, 
 
     Raises:
         LocalProtocolError: What would be written could not be read again: too large, or not finite.
-        SpecError: The file cannot be written.
+        SpecError: No such file can be written.
+        KernelError: The disk takes no more; what was there before is untouched.
     """
     for name, tensor in tensors.items():
         if tensor.dtype.name not in _DTYPES or (tensor.dtype.kind == "f" and not bool(np.isfinite(tensor).all())):
@@ -116,19 +136,49 @@ def write_tensors(path: str | os.PathLike[str], card: Struct, tensors: Tensors, 
     try:
         write_whole(path, data)
     except OSError as error:
-        hint = "name a file in a folder you may write to"
-        raise SpecError(f"cannot be written: {error.strerror}", path, hint=hint) from error
+        raise write_error(path, error) from error
 
 
-def _read(path: str | os.PathLike[str], max_bytes: int, what: str, hint: str) -> bytes:
+def write_error(path: str | os.PathLike[str], error: OSError) -> NetlabError:
+    """Return the error that a refusal to write a file is: a file named badly, or a disk without room."""
+    if error.errno in _NO_ROOM:
+        hint = "make room there, or name a file elsewhere; what was there before is untouched"
+        return KernelError(f"write {os.fspath(path)}", error.errno or 0, error.strerror or "", hint)
+    return SpecError(f"cannot be written: {error.strerror}", path, hint="name a file in a folder you may write to")
+
+
+def read_file(path: str | os.PathLike[str], *, max_bytes: int, what: str, hint: str = "") -> bytes:
+    """Return the bytes of a file, at most so many.
+
+    Args:
+        path: The file.
+        max_bytes: The most that is read; a larger file is refused.
+        what: What such a file is called, with its article, for the error message.
+        hint: How to get one.
+
+    Raises:
+        SpecError: It cannot be read, is no plain file, or is larger.
+    """
+    too_large = SpecError(f"is larger than {max_bytes} bytes, the most {what} may have", path, hint=hint)
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(max_bytes + 1)
+        descriptor = os.open(
+            path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        )  # a named pipe would keep us waiting
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise SpecError("is not a plain file", path, hint=hint)
+            if found.st_size > max_bytes:
+                raise too_large
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                data = file.read(max_bytes + 1)
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SpecError(f"cannot be read: {reason}", path, hint=hint) from error
-    if len(data) > max_bytes:
-        raise SpecError(f"is larger than {max_bytes} bytes, the most {what} may have", path, hint=hint)
+    if len(data) > max_bytes:  # it has grown meanwhile
+        raise too_large
     return data
 
 

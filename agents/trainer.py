@@ -17,74 +17,37 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable
 
 import gymnasium
 import msgspec
 import numpy as np
 import torch
-from msgspec import Struct
 from numpy.typing import NDArray
 
 import netlab
 from netlab.agents.acting import make_sampler
 from netlab.agents.checkpoint import Checkpoint, CheckpointCard, RandomState, require_room
+from netlab.agents.checkpoint_file import CheckpointFile
 from netlab.agents.networks import make_network
 from netlab.agents.ppo import PPO, UpdateMetrics
 from netlab.agents.ppo_config import PPOConfig
 from netlab.agents.rollout import Collector
 from netlab.agents.scalars import Scalars
 from netlab.agents.torch_actor import make_training_actor
+from netlab.agents.training_result import TrainingProgress, TrainingResult
 from netlab.agents.vector_steps import VectorEnvironment, VectorSteps
-from netlab.errors import LearningError, SpecError
+from netlab.errors import LearningError, NetlabError, SpecError
 
-__all__ = ["Trainer", "TrainingProgress", "TrainingResult"]
+__all__ = ["Trainer", "TrainingProgress", "TrainingResult", "warn_python"]
 
 _DRAWS, _RESETS = 0, 1
 
 
-class TrainingProgress(Struct, frozen=True, kw_only=True):
-    """How far a run is, after each iteration.
-
-    Attributes:
-        iteration: Iterations done.
-        iterations: Of how many.
-        steps: Steps of all environments together.
-        rate_hz: Steps a second in this run, a resumed one since it was resumed.
-        left_s: How long the rest takes at that rate.
-        episodes: Episodes finished.
-        mean_return: Of the last 100 of them; None while there are none.
-        metrics: Of the update.
-    """
-
-    iteration: int
-    iterations: int
-    steps: int
-    rate_hz: float
-    left_s: float
-    episodes: int
-    mean_return: float | None
-    metrics: UpdateMetrics
-
-
-class TrainingResult(Struct, frozen=True, kw_only=True):
-    """What became of a run.
-
-    Attributes:
-        iterations: Iterations done, those before a resume included.
-        steps: Steps of all environments together.
-        stopped_by: What stopped it before its end; empty where nothing did.
-        episodes: Episodes finished.
-        mean_return: Of the last 100 of them; None where there were none.
-        seconds: How long it took, since a resume.
-    """
-
-    iterations: int
-    steps: int
-    stopped_by: str
-    episodes: int
-    mean_return: float | None
-    seconds: float
+def warn_python(text: str) -> None:
+    """Tell a program that uses the library, by Python's own means."""
+    warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 class Trainer:
@@ -96,9 +59,15 @@ class Trainer:
         seed: Of everything that is random.
         checkpoint_path: Where to save; empty for nowhere.
         note: What is trained, in words, for the checkpoint.
-        report: Told after each iteration.
+        report: Told after each iteration; what it raises ends the run, which is saved first.
+        warn: Told what went wrong without ending the run.
         scalars: Curves; None for none.
         resume: A checkpoint to go on from; its config and seed must be these.
+
+    Attributes:
+        file: Where it saves itself; None for nowhere.
+        saved_iteration: After which one it has saved itself; -1 where it has not.
+        unsaved: Why the last save failed; None where it did not.
 
     Raises:
         SpecError: The environment, the config and the checkpoint do not fit.
@@ -113,6 +82,7 @@ class Trainer:
         checkpoint_path: str | os.PathLike[str] = "",
         note: str = "",
         report: Callable[[TrainingProgress], None] = lambda progress: None,
+        warn: Callable[[str], None] = warn_python,
         scalars: Scalars | None = None,
         resume: Checkpoint | None = None,
     ) -> None:
@@ -121,8 +91,11 @@ class Trainer:
             problem = f"{config.environments}: {env.num_envs} environments were given"
             raise SpecError(problem, key="environments", hint=hint)
         self._config, self._seed, self._note = config, seed, note
-        self._path, self._report, self._scalars = os.fspath(checkpoint_path), report, scalars
-        self._iteration, self._saved_iteration = 0, -1
+        self._report, self._warn, self._scalars = report, warn, scalars
+        self.file = CheckpointFile(checkpoint_path, is_resumed=resume is not None) if checkpoint_path else None
+        self.unsaved: NetlabError | None = None
+        self._iteration, self.saved_iteration = 0, -1
+        self._is_whole = True
         self._stopped_by = ""
         self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_DRAWS,)))
         steps = VectorSteps(env, wants_privileged=config.privileged_critic)
@@ -139,7 +112,7 @@ class Trainer:
             config.horizon_steps,
             config.grid,
         )
-        if self._path:
+        if self.file is not None:
             require_room(config, self.spaces, sum(weight.size for weight in self.weights.values()))
         if resume is not None:
             self._resume(resume)
@@ -154,22 +127,27 @@ class Trainer:
         self._stopped_by = self._stopped_by or reason
 
     def run(self) -> TrainingResult:
-        """Train to the end or until stopped; save every few iterations and then.
+        """Train to the end or until stopped; save at the beginning, every few iterations, and then.
+
+        Whatever ends the run between two iterations, it is saved. A save that fails is told of and tried again the
+        next time; ``unsaved`` is why the last one failed.
 
         Raises:
             LearningError: The run diverged; the last good checkpoint is kept.
-            SpecError: The checkpoint cannot be written.
+            SpecError: Nothing can be saved there at all, or another run is.
         """
         began, done_before = time.perf_counter(), self._iteration
         if self._iteration == 0:
             self._save()  # a file that cannot be written is found out before the work
-        while self._iteration < self._config.iterations and not self._stopped_by:
-            metrics = self._iterate()
-            self._tell(metrics, done_before, time.perf_counter() - began)
-            if self._iteration % self._config.checkpoint_every_iterations == 0:
-                self._save()
-        if self._saved_iteration != self._iteration:
-            self._save()
+        try:
+            while self._iteration < self._config.iterations and not self._stopped_by:
+                metrics = self._iterate()
+                self._tell(metrics, done_before, time.perf_counter() - began)
+                if self._iteration % self._config.checkpoint_every_iterations == 0:
+                    self._save_or_warn()
+        finally:
+            if self._is_whole and self.saved_iteration != self._iteration:
+                self._save_or_warn()
         returns = self._collector.returns
         return TrainingResult(
             iterations=self._iteration,
@@ -178,6 +156,7 @@ class Trainer:
             episodes=returns.finished,
             mean_return=returns.mean,
             seconds=time.perf_counter() - began,
+            saved_iterations=self.saved_iteration if self.saved_iteration >= 0 else None,
         )
 
     def checkpoint(self) -> Checkpoint:
@@ -193,12 +172,7 @@ class Trainer:
             finished=collector.returns.finished,
             recent=collector.returns.recent,
             note=self._note,
-            versions={
-                "netlab": netlab.__version__,
-                "numpy": np.__version__,
-                "torch": str(torch.__version__),
-                "gymnasium": gymnasium.__version__,
-            },
+            versions=_versions(),
         )
         return Checkpoint(
             card=card,
@@ -213,6 +187,7 @@ class Trainer:
 
     def _iterate(self) -> UpdateMetrics:
         config = self._config
+        self._is_whole = False
         if self._iteration and self._resets_next:
             self._collector.reset(self._reset_seed(self._iteration))
         rate = config.learning_rate
@@ -220,12 +195,13 @@ class Trainer:
             rate *= 1.0 - self._iteration / config.iterations
         try:
             metrics = self._ppo.update(self._collector.collect(self._rng), self._rng, rate)
-        except LearningError as error:
+        except NetlabError as error:
             kept = "no checkpoint was asked for"
-            if self._saved_iteration >= 0:
-                kept = f"{self._path} is as it was after iteration {self._saved_iteration}"
+            if self.file is not None:
+                kept = f"{self.file.path} is as it was after iteration {self.saved_iteration}"
             raise LearningError(f"iteration {self._iteration + 1}: {error}; {kept}", error.hint) from error
         self._iteration += 1
+        self._is_whole = True
         return metrics
 
     def _tell(self, metrics: UpdateMetrics, done_before: int, seconds: float) -> None:
@@ -241,18 +217,30 @@ class Trainer:
             mean_return=returns.mean,
             metrics=metrics,
         )
-        if self._scalars is not None:
-            values = {f"update/{name}": value for name, value in msgspec.structs.asdict(metrics).items()}
-            values |= {"run/steps_per_s": rate_hz, "run/episodes": returns.finished}
-            if returns.mean is not None:
-                values["run/mean_return"] = returns.mean
-            self._scalars.add(progress.steps, values)
+        self._draw(progress)
         self._report(progress)
 
+    def _draw(self, progress: TrainingProgress) -> None:
+        """Add a point to each curve; without a place for curves the run goes on without them."""
+        if self._scalars is None:
+            return
+        try:
+            self._scalars.draw(progress)
+        except NetlabError as error:
+            self._scalars = None
+            self._warn(f"{error}; no more curves are drawn")
+
     def _save(self) -> None:
-        if self._path:
-            self.checkpoint().write(self._path)
-            self._saved_iteration = self._iteration
+        if self.file is not None:
+            self.file.save(self.checkpoint())
+            self.saved_iteration, self.unsaved = self._iteration, None
+
+    def _save_or_warn(self) -> None:
+        try:
+            self._save()
+        except NetlabError as error:
+            self.unsaved = error
+            self._warn(f"the run is not saved after iteration {self._iteration}: {error}")
 
     def _resume(self, checkpoint: Checkpoint) -> None:
         card = checkpoint.card
@@ -264,6 +252,16 @@ class Trainer:
         if differ:
             hint = "resume with what the checkpoint says; to change something, begin a new run"
             raise SpecError(f"the checkpoint's {', '.join(differ):.400}", key="resume", hint=hint)
+        ours, theirs = _versions(), card.versions
+        other = [
+            f"{name} {theirs.get(name, 'unknown')}, now {ours[name]}"
+            for name in ours
+            if theirs.get(name) != ours[name]
+        ]
+        if other:
+            self._warn(
+                f"the checkpoint was made with {', '.join(other)}: what follows may differ in the last bits"
+            )
         weights = self.weights
         if {name: array.shape for name, array in weights.items()} != {
             name: array.shape for name, array in checkpoint.weights.items()
@@ -276,7 +274,7 @@ class Trainer:
         optimiser.second.copy_(torch.tensor(checkpoint.second))
         optimiser.steps = card.adam_steps
         self._rng = card.random.generator()
-        self._iteration = self._saved_iteration = card.iteration
+        self._iteration = self.saved_iteration = card.iteration
         if not self._resets_next:
             last_reset = card.iteration - card.iteration % self._config.reset_every_iterations
             self._collector.play_again(
@@ -291,3 +289,12 @@ class Trainer:
     def _reset_seed(self, iteration: int) -> int:
         words = np.random.SeedSequence(self._seed, spawn_key=(_RESETS, iteration)).generate_state(1)
         return int(words[0])
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "netlab": netlab.__version__,
+        "numpy": np.__version__,
+        "torch": str(torch.__version__),
+        "gymnasium": gymnasium.__version__,
+    }

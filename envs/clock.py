@@ -8,6 +8,9 @@ from typing import Protocol
 
 __all__ = ["Clock", "MonotonicClock"]
 
+_SELECT_OVERDRAWS = 1.001
+"""Linux lets select sleep a thousandth longer than it was told: of 20 ms, 20 us."""
+
 
 class Clock(Protocol):
     """Time that never goes back."""
@@ -21,7 +24,7 @@ class Clock(Protocol):
         ...
 
     def wait_readable(self, fileno: int, duration_ns: int) -> bool:
-        """Wait until a descriptor is readable, at most so long; return whether it is."""
+        """Wait until a descriptor is readable, never longer than so long, perhaps less; return whether it is."""
         ...
 
 
@@ -37,6 +40,12 @@ class MonotonicClock:
         time.sleep(duration_ns * 1e-9)
 
     def wait_readable(self, fileno: int, duration_ns: int) -> bool:
-        """Wait by select, whose timeout is in microseconds (poll's and epoll's is in milliseconds)."""
-        readable, _, _ = select.select((fileno,), (), (), duration_ns * 1e-9)
+        """Wait by select, whose timeout is in microseconds (poll's and epoll's is in milliseconds).
+
+        It is told less, so that it does not return after the time: whoever has some left waits again.
+        """
+        timeout_us = int(duration_ns / 1e3 / _SELECT_OVERDRAWS)
+        if timeout_us <= 0:
+            self.sleep_ns(max(duration_ns, 0))
+        readable, _, _ = select.select((fileno,), (), (), max(timeout_us, 0) * 1e-6)
         return bool(readable)

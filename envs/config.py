@@ -38,7 +38,8 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         local_policy: Name of the policy of ``local``, for the record: the object is handed in beside this.
         wait_s: How long to wait for the agent before the first episode.
         require_connection: Whether to give up then; else the run begins without it.
-        start_path: Begin when this file appears, the agent being there; empty to begin at once.
+        start_path: Begin when this file appears, the agent being there; a number in it lets so many episodes begin
+            (``StartFile``). Empty to begin at once.
         start_delay_s: Wait so long after that, so that several need not tick in the same instant.
         tick_log: File for one line of JSON a tick; empty for none.
     """

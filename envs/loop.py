@@ -59,11 +59,11 @@ class RealTimeLoop:
         self._origin_ns = 0
         self._period_ns = 1e9 / rate_hz
 
-    def start(self) -> int:
-        """Begin now with tick 0 and return it."""
-        self._origin_ns = self.clock.now_ns()
-        self.tick = 0
-        return 0
+    def start(self, tick: int = 0) -> int:
+        """Begin now with a tick, the grid with it, and return it; ticks that a pause has cost are not skipped."""
+        self._origin_ns = self.clock.now_ns() - round(tick * self._period_ns)
+        self.tick = tick
+        return tick
 
     def next_tick(self, source: ArrivalSource | None = None) -> int:
         """Wait for the next tick and return it.

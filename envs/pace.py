@@ -33,6 +33,10 @@ class Pace(Protocol):
         """Wait between what is played and the next observation."""
         ...
 
+    def begin_anew(self, loop: RealTimeLoop) -> None:
+        """Have the next observation's tick begin now, after a pause between what is played and it."""
+        ...
+
 
 class RealTime:
     """Plays what had arrived when the tick was observed."""
@@ -43,6 +47,10 @@ class RealTime:
     def wait_to_observe(self, loop: RealTimeLoop, uplink: Uplink) -> None:
         """Wait for the next tick."""
         loop.next_tick(uplink)
+
+    def begin_anew(self, loop: RealTimeLoop) -> None:
+        """Begin the next tick."""
+        loop.start(loop.tick + 1)
 
 
 class TurnBased:
@@ -55,6 +63,10 @@ class TurnBased:
 
     def wait_to_observe(self, loop: RealTimeLoop, uplink: Uplink) -> None:
         """Wait for nothing: the next tick has begun."""
+
+    def begin_anew(self, loop: RealTimeLoop) -> None:
+        """Begin the tick that stands, at which nothing has been observed yet."""
+        loop.start(loop.tick)
 
 
 def make_pace(task: TaskDescription) -> Pace:

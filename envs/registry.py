@@ -35,6 +35,7 @@ class TaskEntry(Struct, frozen=True, kw_only=True):
         columns: Takes a number of rows, a rate, and options by name; None where there is no vectorised twin.
         options: Names of the numbers that change the task.
         aids: Names of the numbers that make its twin easier to learn, for training alone.
+        has_goal: Whether its own rules end an episode at its goal alone: what is terminated has succeeded.
     """
 
     make: Callable[..., Task]
@@ -42,12 +43,18 @@ class TaskEntry(Struct, frozen=True, kw_only=True):
     columns: Callable[..., VectorTask] | None = None
     options: tuple[str, ...] = ()
     aids: tuple[str, ...] = ()
+    has_goal: bool = False
 
 
 TASKS: dict[str, TaskEntry] = {
     "CartPole-v1": TaskEntry(make=CartPole, rate_hz=50.0, columns=CartPoleColumns, options=("push_n",)),
     "MiniGrid-DoorKey-8x8-v0": TaskEntry(
-        make=DoorKey, rate_hz=10.0, columns=DoorKeyColumns, options=("limit_ticks",), aids=AIDS
+        make=DoorKey,
+        rate_hz=10.0,
+        columns=DoorKeyColumns,
+        options=("limit_ticks",),
+        aids=AIDS,
+        has_goal=True,
     ),
     "netlab/Reacher-v0": TaskEntry(make=Reacher, rate_hz=25.0, columns=ReacherColumns),
 }

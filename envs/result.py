@@ -88,6 +88,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
         machine: What it ran on, as the roof says it; empty where nobody did.
         spec: What was asked for, without the key; null where a service was composed by hand.
         policy: What the agent said it serves when it was last reached; empty where it never was.
+        policy_sha256: Of that policy's file, as the agent said; empty where it has none.
         transport: ``datagram`` or ``stream``; empty as ``spec`` is null.
         task: Name of the task.
         rate_hz: Ticks a second.
@@ -117,6 +118,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     machine: dict[str, object] = {}
     spec: EnvConfig | None = None
     policy: str
+    policy_sha256: str = ""
     transport: str = ""
     task: str
     rate_hz: float

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from msgspec import structs
 
@@ -24,6 +23,7 @@ from netlab.envs.loop import RealTimeLoop
 from netlab.envs.registry import make_task
 from netlab.envs.result import RunResult
 from netlab.envs.service import EnvService, Progress
+from netlab.envs.start_file import StartFile
 from netlab.envs.task import Task
 from netlab.envs.tick_log import TickLog
 from netlab.envs.uplink import Uplink
@@ -88,7 +88,7 @@ def _make_service(
     say: Callable[[str], None],
 ) -> EnvService:
     key = Key.read(config.key_path) if config.key_path else None
-    dialer = Dialer(Address.parse(config.address), key, _say_hello(task, edge), config.transport)
+    dialer = Dialer(Address.parse(config.address), key, _say_hello(task, edge, config.seed), config.transport)
     return EnvService(
         task,
         Uplink(dialer),
@@ -98,7 +98,7 @@ def _make_service(
         seed=config.seed,
         wait_s=config.wait_s,
         require_connection=config.require_connection,
-        may_start=Path(config.start_path).exists if config.start_path else lambda: True,
+        may_start=StartFile(config.start_path).may_start if config.start_path else lambda episode: True,
         start_delay_s=config.start_delay_s,
         progress=progress,
         watch=AgentWatch(say, config.address, edge.fallback.name),
@@ -106,11 +106,12 @@ def _make_service(
     )
 
 
-def _say_hello(task: Task, edge: Edge) -> Hello:
+def _say_hello(task: Task, edge: Edge, seed: int) -> Hello:
     return Hello(
         protocol=PROTOCOL_VERSION,
         version=netlab.__version__,
         run=edge.run,
+        seed=seed,
         task=task.description,
         horizon_ticks=edge.actuator.horizon_ticks,
         actuator=edge.actuator.name,

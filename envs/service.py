@@ -79,9 +79,10 @@ class EnvService:
         seed: Seed of the episodes' seeds.
         wait_s: How long to wait for the first connection before the first episode.
         require_connection: Whether to give up when there is none by then; else the run begins without.
-        may_start: Asked until it says so, once the agent is there: services that are started together begin
-            together.
-        start_delay_s: How long to wait then, so that their ticks need not fall on the same instant.
+        may_start: Asked about each episode, by its number, until it says so, the agent being there: services
+            that are started together begin together, and links may be put afresh between episodes.
+        start_delay_s: How long to wait then before the first, so that ticks of several services need not fall on
+            the same instant.
         progress: Called when all is ready, then about once a second and after each episode; within a tick, so
             it must return at once.
         watch: Told when the agent is waited for, and at each tick whether it is there.
@@ -99,7 +100,7 @@ class EnvService:
         seed: int,
         wait_s: float = 10.0,
         require_connection: bool = True,
-        may_start: Callable[[], bool] = lambda: True,
+        may_start: Callable[[int], bool] = lambda episode: True,
         start_delay_s: float = 0.0,
         progress: Callable[[Progress], None] | None = None,
         watch: AgentWatch | None = None,
@@ -149,6 +150,8 @@ class EnvService:
             with realtime_process():
                 self._loop.start()
                 for episode in range(self._episodes):
+                    if episode:
+                        self._wait_between(episode)
                     if self._stopped_by or not self._play_episode(episode):
                         break
         finally:
@@ -169,16 +172,28 @@ class EnvService:
     def _wait_for_start(self) -> None:
         self._report()
         clock = self._loop.clock
-        while not (self._stopped_by or self._may_start()):
-            self._uplink.keep_up()
-            clock.sleep_ns(_START_SLICE_NS)
+        self._wait_for_leave(0)
         begin_ns = clock.now_ns() + round(self._start_delay_s * 1e9)
         while not self._stopped_by and (left_ns := begin_ns - clock.now_ns()) > 0:
             self._uplink.keep_up()
             clock.sleep_ns(min(left_ns, _START_SLICE_NS))
 
+    def _wait_for_leave(self, episode: int) -> None:
+        """Wait until an episode may begin."""
+        while not (self._stopped_by or self._may_start(episode)):
+            self._uplink.keep_up()
+            self._loop.clock.sleep_ns(_START_SLICE_NS)
+
+    def _wait_between(self, episode: int) -> None:
+        """Wait for the tick at which the next episode begins: the next one, or when it may."""
+        if self._may_start(episode):
+            self._pace.wait_to_observe(self._loop, self._uplink)
+        else:
+            self._wait_for_leave(episode)
+            self._pace.begin_anew(self._loop)
+
     def _play_episode(self, episode: int) -> bool:
-        """Play one episode; return whether it came to its end. The loop then stands at the next tick."""
+        """Play one episode; return whether it came to its end."""
         loop, uplink = self._loop, self._uplink
         seed = episode_seed(self._seed, episode)
         observation = self._task.reset(seed)
@@ -190,8 +205,6 @@ class EnvService:
             step = self._play(message)
             if step.terminated or step.truncated:
                 self._finish_episode(complete=True)
-                if episode + 1 < self._episodes:
-                    self._pace.wait_to_observe(loop, uplink)
                 return True
             if self._tally.ticks % self._progress_ticks == 0:
                 self._report()
@@ -281,6 +294,7 @@ class EnvService:
         return RunResult(
             netlab=netlab.__version__,
             policy=uplink.policy,
+            policy_sha256=uplink.policy_sha256,
             task=description.name,
             rate_hz=description.rate_hz,
             actuator=edge.actuator.name,

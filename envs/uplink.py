@@ -68,6 +68,7 @@ class Uplink:
     Attributes:
         connections: How many channels there have been.
         policy: What the agent last said it serves; empty while it was never reached.
+        policy_sha256: Of that policy's file, as the agent said; empty where it has none.
         last_loss: Why the last channel or attempt was lost, for a person; empty while nothing was.
         send_dropped: Messages that did not leave, for want of a channel or of room in the kernel.
         on_message: Called with each message as it arrives; set by the service.
@@ -80,6 +81,7 @@ class Uplink:
         self._dial_again_s = 0.0
         self.connections = 0
         self.policy = ""
+        self.policy_sha256 = ""
         self.last_loss = ""
         self.send_dropped = 0
         self.on_message: Callable[[Received], None] = lambda received: None
@@ -169,6 +171,7 @@ class Uplink:
             self.connections += 1
             welcome = self._dialer.welcome
             self.policy = "" if welcome is None else welcome.policy
+            self.policy_sha256 = "" if welcome is None else welcome.policy_sha256
 
 
 def _close(channel: Channel, reason: str) -> None:

@@ -91,9 +91,7 @@ class Link:
             LabError: A schedule is being played on this link.
             ProfileError: It is no impairment.
         """
-        if self._is_playing():
-            hint = "Lab.stop_playing() before changing it by hand"
-            raise LabError(f"link {self.name} is being played", hint=hint)
+        self._require_idle()
         if direction is not None and direction not in DIRECTIONS:
             hint = "name one of the two, or leave the direction out for both"
             raise ProfileError(f"direction = {direction!r:.80}: must be forward or back", hint)
@@ -108,6 +106,18 @@ class Link:
             require_repeatable(asked, self.name)
             planned.append((one, asked))
         return planned
+
+    def number_changes_from(self, number: int) -> None:
+        """Have the next change, of each direction, be the one with this number; numbers used up stay so.
+
+        Raises:
+            LabError: A schedule is being played on this link, or a change had this number.
+        """
+        self._require_idle()
+        made = max(self._changes.values())
+        if number < made:
+            raise LabError(f"link {self.name}: change {number} cannot follow {made} changes that have been made")
+        self._changes = dict.fromkeys(DIRECTIONS, number)
 
     def plan_restart(self) -> list[Change]:
         """Return what puts each direction in its state afresh; the seeds are used up by it."""
@@ -179,6 +189,11 @@ class Link:
         number = self._play_from[direction] + step
         self._changes[direction] = max(self._changes[direction], number + 1)
         return link_seed(self._run_seed, self.name, direction, number)
+
+    def _require_idle(self) -> None:
+        if self._is_playing():
+            hint = "Lab.stop_playing() before changing it by hand"
+            raise LabError(f"link {self.name} is being played", hint=hint)
 
     def _next_seed(self, direction: Direction) -> int:
         number = self._changes[direction]

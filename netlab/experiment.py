@@ -30,9 +30,9 @@ from netlab.pool import pool_cell
 from netlab.report import ExperimentResult
 from netlab.run_folder import run_folder
 from netlab.service_run import POLL_S
+from netlab.settled_horizon import settled_horizon
 from netlab.share import Cell, Share, ShareResult, Surroundings, run_share
 from netlab.start_gate import StartGate
-from netlab.traces.horizon import horizon_ticks
 from netlab.traces.presets import parse_preset
 
 __all__ = ["Cell", "Experiment", "Share", "run_experiment"]
@@ -125,7 +125,7 @@ def _split(experiment: Experiment, index: int, cell: Cell) -> Iterator[Share]:
     if cell.actuator != "scheduled":
         horizon = 1
     else:
-        horizon = cell.horizon_ticks or horizon_ticks(pair, 1.0 / experiment.rate_hz)
+        horizon = settled_horizon(cell.horizon_ticks, None, pair, experiment.rate_hz)
     labs = min(cell.labs, experiment.episodes)
     for number in range(labs):
         # Policies over one network meet the same links and episodes: their difference is theirs alone.

@@ -183,23 +183,31 @@ class LabNetwork:
         """
         return self._links.read()
 
-    def restart_links(self) -> None:
+    def restart_links(self, change: int | None = None) -> None:
         """Put every direction that no schedule plays in its state afresh, all at once, each with its next seed.
 
         From then on packet i of a direction meets draw i, whatever has passed before.
 
+        Args:
+            change: Number of the change that this is for every link, schedules' next first step included; seeds
+                follow from it. The next one of each where None.
+
         Raises:
+            LabError: A schedule is being played, or a link has had more changes already.
             KernelError: One is refused, or another state shows afterwards.
         """
         self._require_open()
+        if change is not None:
+            for link in self.links.values():
+                link.number_changes_from(change)
         played = self._play.links()
-        changes = [change for link in self.links.values() if link not in played for change in link.plan_restart()]
+        changes = [one for link in self.links.values() if link not in played for one in link.plan_restart()]
         if not changes:
             return
-        for change, refusal in zip(changes, self._the_wire().change_together(changes), strict=True):
+        for made, refusal in zip(changes, self._the_wire().change_together(changes), strict=True):
             if refusal is not None:
                 raise refusal
-            if not change.impairer.verify():
+            if not made.impairer.verify():
                 raise unproven("restart links")
 
     def _variables(self, host: str, virtual_cpus: int) -> dict[str, str]:

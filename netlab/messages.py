@@ -138,6 +138,7 @@ class Hello(Struct, frozen=True, kw_only=True, tag="hello", forbid_unknown_field
         protocol: ``PROTOCOL_VERSION`` of the sender.
         version: netlab's version, for the error message.
         run: Identity of the run: random, new each time a service starts.
+        seed: Of the run, which decides what a ``sampled`` policy draws.
         task: What is controlled.
         horizon_ticks: D: a decision on the observation of tick k is for the Dth tick that an answer to it can
             reach (k+D in real time, k+D-1 by turns), and each action message repeats the last D decisions.
@@ -148,6 +149,7 @@ class Hello(Struct, frozen=True, kw_only=True, tag="hello", forbid_unknown_field
     protocol: Annotated[int, Meta(ge=0, le=65535)]
     version: ShortText
     run: UInt64
+    seed: UInt64 = 0
     task: TaskDescription
     horizon_ticks: Annotated[int, Meta(ge=ADAPTIVE_HORIZON, le=MAX_ACTIONS)]
     actuator: ActuatorName = "newest"
@@ -160,11 +162,13 @@ class Welcome(Struct, frozen=True, kw_only=True, tag="welcome", forbid_unknown_f
         protocol: ``PROTOCOL_VERSION`` of the sender.
         version: netlab's version.
         policy: Name of the policy that will decide.
+        policy_sha256: Of its file, since names are not unique; empty of a policy that has none.
     """
 
     protocol: Annotated[int, Meta(ge=0, le=65535)]
     version: ShortText
     policy: ShortText
+    policy_sha256: ShortText = ""
 
 
 class Goodbye(Struct, frozen=True, kw_only=True, tag="goodbye", forbid_unknown_fields=True):

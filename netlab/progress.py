@@ -76,4 +76,4 @@ class LabProgress:
 
 
 def _title(cell: Cell) -> str:
-    return f"{cell.network}, {cell.actuator}"
+    return f"{cell.network}, {cell.policy}"

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from netlab.control.counters import EdgeCounters
 from netlab.control.histogram import Histogram
+from netlab.messages import ADAPTIVE_HORIZON
 
 __all__ = ["CellResult", "ExperimentResult", "Milliseconds", "cell_table"]
 
@@ -158,38 +159,44 @@ class ExperimentResult(Struct, frozen=True, kw_only=True):
 def cell_table(result: ExperimentResult) -> list[tuple[str, ...]]:
     """Return the table people read: a heading row, then a row a cell; narrow enough for 80 columns.
 
-    ``asked`` is the round trip as it was written, ``expect`` what the links are to deliver of it, ``found``
-    (and p50/p99) the measured time from an observation leaving to an action based on it arriving.
+    ``asked`` is the round trip as it was written, ``expect`` what the links are to deliver of it, and p50/p99 the
+    measured time from an observation leaving to an action based on it arriving.
     """
     rows: list[tuple[str, ...]] = [
         (
             "network",
-            "actions",
+            "policy",
+            "D",
             "return",
             "asked\nrtt ms",
             "expect\nrtt ms",
-            "found\nrtt ms",
             "p50/p99\nms",
             "action\nmisses",
             "late\nticks",
         )
     ]
     for cell in result.cells:
-        ahead = f" {cell.horizon_ticks}" if cell.actuator == "scheduled" else ""
         rows.append(
             (
                 cell.network,
-                f"{cell.actuator}{ahead}",
+                cell.policy,
+                _ahead(cell),
                 _plus_minus(cell.return_mean, cell.return_se),
                 _plus_minus(*cell.asked_round_trip_ms),
                 _plus_minus(*cell.expected_round_trip_ms),
-                _plus_minus(cell.latency_ms.mean, cell.latency_ms.sd),
                 f"{_number(cell.latency_ms.p50)}/{_number(cell.latency_ms.p99)}",
                 f"{cell.action_miss_ratio:.1%}",
                 _percent(cell.deadline_miss_ratio),
             )
         )
     return rows
+
+
+def _ahead(cell: CellResult) -> str:
+    """Return D; a dash for the newest action, which has none, and the name of any other actuator without one."""
+    if cell.actuator == "scheduled":
+        return "adaptive" if cell.horizon_ticks == ADAPTIVE_HORIZON else str(cell.horizon_ticks)
+    return "-" if cell.actuator == "newest" else cell.actuator
 
 
 def _plus_minus(mean: float | None, deviation: float | None) -> str:
@@ -199,7 +206,7 @@ def _plus_minus(mean: float | None, deviation: float | None) -> str:
 
 
 def _percent(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{ratio:.2%}"
+    return "-" if ratio is None else f"{ratio:.1%}"
 
 
 def _number(value: float | None) -> str:

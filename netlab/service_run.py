@@ -2,7 +2,8 @@
 
 Roof::
 
-    agent serve, env run --ready--> before_start --> gate --> schedules play, episodes run --> ServiceResult
+    agent serve, env run --ready--> gate --> schedules play, episodes run --> ServiceResult
+                 with `renew`: before each episode the links are put afresh, and it alone may begin
 
 An experiment's labs, ``netlab lab run`` and the bench play by it; what they play is a ServicePlan.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -110,7 +111,7 @@ def run_services(
     gate: StartGate,
     *,
     watch: Callable[[Progress], None] = lambda progress: None,
-    before_start: Callable[[], None] = lambda: None,
+    renew: Callable[[int], None] | None = None,
     look_s: float = POLL_S,
 ) -> ServiceResult:
     """Start both services, let them play, and return what they report.
@@ -120,7 +121,8 @@ def run_services(
         plan: What.
         gate: Told when they are ready; they begin when it opens.
         watch: Told of their progress.
-        before_start: Called when they are ready, right before the gate is told.
+        renew: Called before each episode, with its number, while the services wait; schedules begin again after
+            it. None: episodes follow one another, and schedules go on.
         look_s: How often to look whether all is well; their end is seen at once.
 
     Raises:
@@ -130,43 +132,78 @@ def run_services(
     address = stage.edge.environment()[peer_variable(stage.agent.name)]
     stage.agent.start(_agent_command(plan, address))
     running = stage.edge.start(_env_command(plan, address, stage.folder, gate.path))
-    player = _watch_run(stage, plan, running, gate, watch, before_start, look_s)
+    start = _Start(stage.lab, gate, plan.episodes, renew)
+    _watch_run(stage, plan, running, start, watch, look_s)
     stage.lab.check()
     run = msgspec.json.decode((stage.folder / _RESULT).read_bytes(), type=RunResult)
-    return ServiceResult(run, None if player is None else player.counts)
+    return ServiceResult(run, None if start.player is None else start.player.counts)
 
 
 def _watch_run(
     stage: Stage,
     plan: ServicePlan,
     running: HostProcess,
-    gate: StartGate,
+    start: _Start,
     watch: Callable[[Progress], None],
-    before_start: Callable[[], None],
     look_s: float,
-) -> Player | None:
-    """Wait for the end of a run; return what played the lab's schedules."""
+) -> None:
+    """Wait for the end of a run."""
     tail = _ProgressTail(stage.folder / _PROGRESS)
-    player: Player | None = None
-    is_ready = is_begun = False
     while running.poll() is None:
         stage.lab.check()
-        if gate.stop.is_set():
+        if start.gate.stop.is_set():
             raise LabError(f"lab {plan.label} was stopped")
         news = tail.read()
-        if news and not is_ready:
-            is_ready = True
-            before_start()
-            gate.ready()
-        if gate.is_open and not is_begun:
-            # With the episodes, not with the lab: every lab is to meet the same part of the schedule.
-            is_begun = True
-            player = stage.lab.play()
+        start.go_on(news)
         for progress in news:
             watch(progress)
         with contextlib.suppress(LabError):  # it still runs
             running.wait(look_s)
-    return player
+
+
+class _Start:
+    """Lets the episodes of one lab begin, and its schedules with them.
+
+    Args:
+        lab: The lab.
+        gate: Of its services.
+        episodes: How many there are.
+        renew: As ``run_services`` has it.
+
+    Attributes:
+        gate: The same.
+        player: What plays the lab's schedules; None before, and where it has none.
+    """
+
+    def __init__(self, lab: Lab, gate: StartGate, episodes: int, renew: Callable[[int], None] | None) -> None:
+        self.gate = gate
+        self.player: Player | None = None
+        self._lab = lab
+        self._episodes = episodes
+        self._renew = renew
+        self._begun = 0
+        self._is_ready = self._is_playing = False
+
+    def go_on(self, news: Sequence[Progress]) -> None:
+        """Let begin what can, by what the environment has said since it was last asked."""
+        if news and self._renew is not None:
+            self._begin_next(self._renew, len(news[-1].returns))
+        elif news and not self._is_ready:
+            self._is_ready = True
+            self.gate.ready()
+        if self.gate.is_open and not self._is_playing:
+            # With the episodes, not with the lab: every lab is to meet the same part of the schedule.
+            self._is_playing = True
+            self.player = self._lab.play()
+
+    def _begin_next(self, renew: Callable[[int], None], ended: int) -> None:
+        """Let the next episode begin, if the one before has ended."""
+        if ended < self._begun or self._begun == self._episodes:
+            return
+        renew(self._begun)
+        self._begun += 1
+        self._is_playing = False
+        self.gate.let(self._begun)
 
 
 def _agent_command(plan: ServicePlan, address: str) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+from netlab.envs.start_file import StartFile
+
 __all__ = ["StartGate"]
 
 
@@ -16,7 +18,7 @@ class StartGate:
         count: How many labs there are.
 
     Attributes:
-        path: The file.
+        path: The file, a ``StartFile``.
         stop: Set when the round is to end early.
     """
 
@@ -31,9 +33,14 @@ class StartGate:
         """Tell whether all labs are ready."""
         return self._missing <= 0
 
+    def let(self, episodes: int) -> None:
+        """Let the first so many episodes of a lab that is alone begin."""
+        self._missing = 0
+        StartFile(self.path).let(episodes)
+
     def ready(self) -> None:
         """Note that one more lab is ready; the last one opens the gate."""
         with self._lock:
             self._missing -= 1
             if self.is_open:
-                self.path.touch()
+                StartFile(self.path).let_all()

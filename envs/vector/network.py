@@ -189,5 +189,6 @@ class VectorNetwork(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[Any]
 def _described(task: TaskDescription, options: NetworkOptions, *, without_network: bool) -> TaskDescription:
     if options.rate_hz is not None:
         task = structs.replace(task, rate_hz=options.rate_hz)
-    # The answer is there before the tick is played: what happens in a turn over a link without delay.
-    return structs.replace(task, pace="turn-based") if without_network else task
+    # The answer is there before the tick is played, as in VirtualNetwork.
+    is_at_once = without_network and options.actuator != "scheduled"
+    return structs.replace(task, pace="turn-based") if is_at_once else task

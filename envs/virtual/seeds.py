@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["MAX_EPISODES", "MAX_RUN_SEED", "change_seed", "change_seeds", "episode_seed", "network_seed"]
+__all__ = [
+    "MAX_EPISODES",
+    "MAX_RUN_SEED",
+    "change_seed",
+    "change_seeds",
+    "episode_seed",
+    "first_change",
+    "network_seed",
+]
 
 MAX_RUN_SEED = 2**64 - 1
 MAX_EPISODES = 2**30
@@ -32,6 +40,19 @@ MAX_EPISODES = 2**30
 
 _CHANGES_AN_EPISODE = 2**32
 _FIRST_CHANGE = 1
+
+
+def first_change(episode: int) -> int:
+    """Return the number of the change with which a link begins an episode.
+
+    Args:
+        episode: Counted from 0.
+
+    Raises:
+        ProfileError: It is out of range.
+    """
+    bounded_count("episode", episode, 0, MAX_EPISODES)
+    return episode * _CHANGES_AN_EPISODE + _FIRST_CHANGE
 
 
 def change_seed(run_seed: int, link: str, direction: Direction, episode: int, step: int) -> int:
@@ -47,9 +68,8 @@ def change_seed(run_seed: int, link: str, direction: Direction, episode: int, st
     Raises:
         ProfileError: A number is out of range.
     """
-    bounded_count("episode", episode, 0, MAX_EPISODES)
     bounded_count("step", step, 0, _CHANGES_AN_EPISODE - _FIRST_CHANGE - 1)
-    return link_seed(run_seed, link, direction, episode * _CHANGES_AN_EPISODE + _FIRST_CHANGE + step)
+    return link_seed(run_seed, link, direction, first_change(episode) + step)
 
 
 def change_seeds(run_seed: int, link: str, direction: Direction, episodes: Iterable[int]) -> NDArray[np.uint64]:

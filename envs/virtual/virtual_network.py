@@ -159,12 +159,13 @@ class VirtualNetwork(gymnasium.Env[NDArray[np.float32], Any]):
         """Make all that an episode has for itself, so that nothing passes from one to the next."""
         seed, number, description, options = self._run_seed, self._episode_number, self.description, self.options
         drawn = self._network.draw(network_seed(seed, number))
-        if drawn is None:
-            # The answer is there before the tick is played: what happens in a turn over a link without delay.
+        if drawn is None and options.actuator != "scheduled":
+            # The answer is there before the tick is played: what happens in a turn over a link without delay. One
+            # that is scheduled waits for its tick, which is the same however soon it was there.
             description = structs.replace(description, pace="turn-based")
         order: TickOrder = TurnBasedOrder() if description.pace == "turn-based" else RealTimeOrder()
         link = self._fresh_link(drawn or _NO_NETWORK)
-        edge = Edge(description, options.make_actuator(), options.make_fallback(), RUN)
+        edge = Edge(description, options.make_actuator(), options.make_fallback(), RUN, number)
         remote = Remote(description, self._predictor, options.horizon_ticks, RUN, options.actuator)
         episode = VirtualEpisode(self._task, link, edge, remote, order)
         self._privileged = Privileged(link, 1.0 / description.rate_hz)

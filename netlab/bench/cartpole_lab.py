@@ -48,10 +48,18 @@ def run_lab(folder: Path, network: str, episodes: int) -> None:
             seed=SEED,
             tick_log=str(folder / TICKS_NAME),
         )
-        gate = StartGate(private / "start", 1)
-        played = run_services(stage, plan, gate, before_start=_print_clock, look_s=_LOOK_S)
+        played = run_services(stage, plan, _ClockedGate(private / "start", 1), look_s=_LOOK_S)
         _print_clock()
         (folder / RESULT_NAME).write_bytes(encode_result(played.run))
+
+
+class _ClockedGate(StartGate):
+    """Says at what time it opens."""
+
+    def ready(self) -> None:
+        """Say the time, and open."""
+        _print_clock()
+        super().ready()
 
 
 def _print_clock() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from netlab.cli.command import NetlabCommand, echo_json, say, the_request
 from netlab.cli.service_command import ServiceCommand
 from netlab.cli.types import DURATION
+
+if TYPE_CHECKING:
+    from netlab.scoring.listed_policy import ListedPolicy
 
 __all__ = ["agent"]
 
@@ -62,7 +65,7 @@ def serve(as_json: bool, **options: Any) -> None:
     \b
     Example:
       netlab agent serve
-      netlab agent serve --bind 0.0.0.0:7447 --key-file robot.key --policy linear-predict
+      netlab agent serve --bind 0.0.0.0:7447 --key-file robot.key --policy cartpole-predictor
     """  # noqa: D301
     from netlab.agents.serve import AgentConfig, serve_agent
 
@@ -80,18 +83,42 @@ def serve(as_json: bool, **options: Any) -> None:
 
 
 @agent.command(cls=NetlabCommand)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, in which each seed has its entry.")
 def policies(as_json: bool) -> None:
-    """List the policies that can be served.
+    """List the policies that can be named: what they do, how they are played, what trained them.
+
+    A trained one was trained with several seeds: NAME-3 is seed 3's, and NAME seed 1's.
 
     \b
     Example:
       netlab agent policies
+      netlab run --mode model cartpole-predictor-3 --network wifi-degraded
     """  # noqa: D301
-    from netlab.agents.policy import RECIPES
+    from netlab.scoring.listed_policy import list_policies
 
+    listed = list(list_policies())
     if as_json:
-        echo_json([{"name": recipe.name, "summary": recipe.summary} for recipe in RECIPES.values()])
+        echo_json(listed)
         return
-    for recipe in RECIPES.values():
-        click.echo(f"{recipe.name:16} {recipe.summary}")
+    seeds: dict[str, list[int]] = {}
+    for one in listed:
+        if one.training is not None:
+            seeds.setdefault(one.name.rpartition("-")[0], []).append(one.training.seed)
+    for one in listed:
+        name = one.name if one.training is None else one.name.rpartition("-")[0]
+        if one.training is None or one.training.seed == seeds[name][0]:
+            _print_policy(name, one, seeds.get(name, []))
+
+
+def _print_policy(name: str, policy: ListedPolicy, seeds: list[int]) -> None:
+    """Print what all seeds of a policy have in common, and which there are."""
+    from netlab.cli.episode_text import control_words
+
+    ahead = policy.horizon_ticks
+    played: str = policy.actuator if ahead is None else control_words(policy.actuator, ahead)
+    click.echo(f"{name:19} {policy.summary}")
+    click.echo(f"{'':19} {policy.task}, {played}")
+    if policy.training is not None:
+        training = policy.training
+        others = f", seeds {', '.join(map(str, seeds))}" if len(seeds) > 1 else f", seed {seeds[0]}"
+        click.echo(f"{'':19} {training.command}; {training.steps} steps, network {training.network}{others}")

@@ -12,50 +12,18 @@ import click
 from netlab.cli.command import ResultOption, echo_json, json_option, output_option
 from netlab.cli.env_text import ProgressText, print_result, say_line
 from netlab.cli.service_command import ServiceCommand
-from netlab.cli.types import DURATION
+from netlab.cli.types import DURATION, HORIZON, TASK_OPTION
 from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS, EnvConfig
-from netlab.messages import ADAPTIVE_HORIZON, MAX_ACTIONS
 
 if TYPE_CHECKING:
     from netlab.control.policy import Policy
     from netlab.envs.service import Progress
     from netlab.messages import TaskDescription
 
-__all__ = ["HorizonType", "OptionType", "env", "incomplete_status"]
-
-_ADAPTIVE = "adaptive"
+__all__ = ["env", "incomplete_status"]
 
 _ASKED = EnvConfig(address="")
 """Every default, from the one table that has them."""
-
-
-class HorizonType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 alone
-    """A horizon in ticks, or the word for one that the agent chooses."""
-
-    name = "horizon"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the ticks, or ``ADAPTIVE_HORIZON``."""
-        if value == _ADAPTIVE:
-            return ADAPTIVE_HORIZON
-        try:
-            return click.IntRange(1, MAX_ACTIONS).convert(value, param, ctx)
-        except click.BadParameter as error:
-            self.fail(f"{error.message} Or {_ADAPTIVE}: the agent chooses.", param, ctx)
-
-
-class OptionType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 alone
-    """A name and a number."""
-
-    name = "option"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
-        """Return the two; which names there are, the task knows."""
-        name, _, number = value.partition("=")
-        try:
-            return name, float(number)
-        except ValueError:
-            self.fail(f"{value!r} is no NAME=NUMBER", param, ctx)
 
 
 @click.group()
@@ -91,7 +59,7 @@ def env() -> None:
 @click.option(
     "--horizon",
     "horizon_ticks",
-    type=HorizonType(),
+    type=HORIZON,
     default=_ASKED.horizon_ticks,
     metavar="TICKS|adaptive",
     help="Needed with scheduled: a decision on tick k is for tick k + TICKS (netlab profile show prints it). "
@@ -118,7 +86,7 @@ def env() -> None:
 @click.option(
     "--option",
     "options",
-    type=OptionType(),
+    type=TASK_OPTION,
     multiple=True,
     metavar="NAME=NUMBER",
     help="A number that changes the task, for example limit_ticks of DoorKey; may be repeated.",
@@ -151,7 +119,7 @@ def env() -> None:
     "start_path",
     default="",
     metavar="FILE",
-    help="With the agent there, begin when FILE appears: so that several begin together.",
+    help="With the agent there, begin when FILE appears; a number in it lets so many episodes begin.",
 )
 @click.option(
     "--start-delay",

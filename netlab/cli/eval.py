@@ -10,6 +10,8 @@ import click
 from netlab.cli.command import echo_json, json_option, output_option
 from netlab.cli.computing_command import ComputingCommand
 from netlab.cli.progress_line import ProgressLine
+from netlab.cli.types import HORIZON, TASK_OPTION
+from netlab.messages import ADAPTIVE_HORIZON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,41 +24,6 @@ __all__ = ["eval_"]
 _LARGE = 10.0
 """A mean return from here on is shown to a tenth."""
 _NETWORKS = ("none", "ethernet-clean", "wifi-normal", "wifi-degraded")
-
-
-class _Horizon(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 alone
-    """A number of ticks, or ``adaptive``."""
-
-    name = "ticks"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | Literal["adaptive"]:
-        """Return it, or fail with the rule it broke."""
-        if value == "adaptive":
-            return "adaptive"
-        try:
-            return int(str(value))
-        except ValueError:
-            self.fail(f"{value!r:.80} is neither a number of ticks nor adaptive", param, ctx)
-
-
-class _TaskOption(click.ParamType):  # type: ignore[type-arg]  # as above
-    """``NAME=NUMBER``."""
-
-    name = "name=number"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int | float]:
-        """Return name and number, or fail with the rule it broke."""
-        if isinstance(value, tuple):
-            return value
-        name, _, number = str(value).partition("=")
-        try:
-            return name.strip(), int(number) if number.strip().isdecimal() else float(number)
-        except ValueError:
-            self.fail(f"{value!r:.80} is not NAME=NUMBER, for example push_n=3", param, ctx)
 
 
 @click.command("eval", cls=ComputingCommand)
@@ -81,12 +48,18 @@ class _TaskOption(click.ParamType):  # type: ignore[type-arg]  # as above
     help="What plays its actions  [default: as its file says].",
 )
 @click.option(
-    "--horizon", type=_Horizon(), help="D of scheduled: ticks, or adaptive  [default: as its file says]."
+    "--horizon",
+    "horizon_ticks",
+    type=HORIZON,
+    metavar="TICKS|adaptive",
+    help="D of scheduled  [default: as its file says, else fitted to the network, if there is but one].",
 )
 @click.option(
-    "--fallback", type=click.Choice(["neutral", "hold"]), help="For ticks without an action  [default: neutral]."
+    "--fallback",
+    type=click.Choice(["neutral", "hold"]),
+    help="For ticks without an action  [default: as its file says].",
 )
-@click.option("--option", "options", type=_TaskOption(), multiple=True, help="Change the task, as push_n=3 does.")
+@click.option("--option", "options", type=TASK_OPTION, multiple=True, help="Change the task, as push_n=3 does.")
 @output_option
 @json_option
 def eval_(
@@ -95,9 +68,9 @@ def eval_(
     episodes: int,
     seed: int,
     actuator: Literal["newest", "scheduled", "stop-and-wait"] | None,
-    horizon: int | Literal["adaptive"] | None,
+    horizon_ticks: int | None,
     fallback: Literal["neutral", "hold"] | None,
-    options: tuple[tuple[str, int | float], ...],
+    options: tuple[tuple[str, float], ...],
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -117,6 +90,7 @@ def eval_(
 
     if output is not None:
         require_writable("--output", output)
+    horizon: int | Literal["adaptive"] | None = "adaptive" if horizon_ticks == ADAPTIVE_HORIZON else horizon_ticks
     overrides = Overrides(actuator=actuator, horizon=horizon, fallback=fallback)
     scores = _scores(policy, networks or _NETWORKS, episodes, seed, overrides, dict(options))
     document = {"netlab": scores[0].versions["netlab"], "scores": scores}
@@ -136,7 +110,7 @@ def _scores(
     episodes: int,
     seed: int,
     overrides: Overrides,
-    options: dict[str, int | float],
+    options: dict[str, float],
 ) -> list[Score]:
     from netlab.scoring.entrant import find_entrant
     from netlab.scoring.scorer import score
@@ -168,17 +142,18 @@ def _print(scores: Sequence[Score]) -> None:
 
     first = scores[0]
     has_goal = first.success_ratio is not None
-    headings = ["network", "return", "least", "gap", *(["success"] if has_goal else [])]
-    headings += ["asked\nrtt ms", "deliver\nrtt ms", "lost", "s"]
-    table = Table(title=_title(first), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    is_d_shown = len({score.control.horizon for score in scores}) > 1  # fitted to each; else the title has it
+    headings = ["network", *(["D"] if is_d_shown else []), "return", "least", "gap"]
+    headings += [*(["success"] if has_goal else []), "asked\nrtt ms", "deliver\nrtt ms", "lost", "s"]
+    table = Table(title=_title(first, is_d_shown), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for number, heading in enumerate(headings):
         justify: Literal["left", "right"] = "right" if number else "left"
         table.add_column(heading, justify=justify, no_wrap=number > 0, overflow="fold")
     for score in scores:
-        table.add_row(*_row(score, first))
+        table.add_row(*_row(score, first, is_d_shown))
     console = Console()
     console.print(table)
-    console.print(_LEGEND, style="dim", highlight=False)
+    console.print(_LEGEND + (_LEGEND_OF_D if is_d_shown else ""), style="dim", highlight=False)
     for text in dict.fromkeys(text for score in scores for text in score.figures.warnings):
         console.print(f"note: {text}", style="dim", highlight=False)
 
@@ -186,23 +161,26 @@ def _print(scores: Sequence[Score]) -> None:
 _LEGEND = """\
 return: mean ± standard error; gap: 1 - mean / the first network's mean.
 asked: the round trip as written; deliver: what the links make of it."""
+_LEGEND_OF_D = """
+D: decided so many ticks ahead."""
 
 
-def _title(score: Score) -> str:
+def _title(score: Score, is_d_shown: bool) -> str:
     control = score.control
-    ahead = "" if control.horizon is None else f" {control.horizon}"
+    ahead = "" if control.horizon is None else " D" if is_d_shown else f" {control.horizon}"
     options = "".join(f", {name} {value:g}" for name, value in score.task_options.items())
     play = f"{control.actuator}{ahead}, {control.fallback}"
     return f"{score.policy}: {score.task}{options}\n{play}; {len(score.returns)} episodes a network"
 
 
-def _row(score: Score, first: Score) -> list[str]:
+def _row(score: Score, first: Score, is_d_shown: bool) -> list[str]:
     figures = score.figures
     gap = None if score is first else score.gap(first)
     success = [] if score.success_ratio is None else [f"{score.success_ratio:.0%}"]
     decimals = 1 if abs(first.mean) >= _LARGE else 3
     return [
         score.network,
+        *([str(score.control.horizon)] if is_d_shown else []),
         _plus_minus((score.mean, score.standard_error), decimals),
         f"{score.minimum:.{decimals}f}",
         "-" if gap is None else f"{gap:.1%}",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import click
 
 from netlab.cli.command import KernelCommand, echo_json, json_option, output_option, result_option, say, the_engine
-from netlab.cli.env import HorizonType, OptionType, incomplete_status
+from netlab.cli.env import incomplete_status
+from netlab.cli.types import HORIZON, TASK_OPTION
 from netlab.errors import SpecError
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class RunCommand(KernelCommand):
 @click.option(
     "--option",
     "options",
-    type=OptionType(),
+    type=TASK_OPTION,
     multiple=True,
     metavar="NAME=NUMBER",
     help="A number that changes the task, such as push_n=3; may be repeated.",
@@ -127,16 +128,14 @@ class RunCommand(KernelCommand):
 @click.option(
     "--horizon",
     "horizon_ticks",
-    type=HorizonType(),
+    type=HORIZON,
     metavar="TICKS|adaptive",
-    help="D of scheduled  [default: as the policy's file says, else what suits the link].",
+    help="D of scheduled  [default: as the policy's file says, else fitted to the network, if it is known].",
 )
 @click.option(
     "--fallback",
     type=click.Choice(["neutral", "hold"]),
-    default="neutral",
-    show_default=True,
-    help="What a tick does when nothing is there to play.",
+    help="What a tick does when nothing is there to play  [default: as the policy's file says, else neutral].",
 )
 @click.option(
     "--episodes", type=click.IntRange(1, 100_000), default=1, show_default=True, help="How many to play."
@@ -159,7 +158,7 @@ def run(
     options: tuple[tuple[str, float], ...],
     actuator: ActuatorName | None,
     horizon_ticks: int | None,
-    fallback: Literal["neutral", "hold"],
+    fallback: Literal["neutral", "hold"] | None,
     episodes: int,
     seed: int,
     output: Path | None,
@@ -193,7 +192,7 @@ def run(
         seed=seed,
     )
     place = _PLACES[mode].make(ctx)
-    plan = RunPlan.of(request, place.open_horizon)
+    plan = RunPlan.of(request, place.between)
     for text in plan.pair.warnings() if plan.pair is not None else ():
         say(text)
     report = RunReport.of(place, plan, place.play(plan, ticks, say))

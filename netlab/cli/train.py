@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from netlab.cli.command import ResultOption, echo_json, json_option, result_option, say
+from netlab.cli.command import ResultOption, echo_json, json_option, result_option
 from netlab.cli.computing_command import ComputingCommand
-from netlab.errors import FeatureMissing, SpecError
+from netlab.cli.training_progress import TrainingBar, tell
+from netlab.cli.training_stop import TrainingStop
+from netlab.errors import FeatureMissing, LearningError, SpecError
 from netlab.stop_signals import Stopped, stop_on_signals
 
 if TYPE_CHECKING:
-    from netlab.agents.trainer import TrainingResult
+    from netlab.agents.policy_file import PolicyFile
+    from netlab.agents.training_result import TrainingResult
     from netlab.training.job import TrainingJob
     from netlab.training.recipe import TrainingRecipe
     from netlab.training.report import TrainingReport
@@ -42,6 +45,9 @@ _CHECKPOINT = ".checkpoint.safetensors"
 @result_option("--checkpoint", "Save the run there  [default: beside the policy, until that is written].")
 @click.option("--resume", "is_resumed", is_flag=True, help="Go on from the checkpoint.")
 @click.option(
+    "--export", "is_export", is_flag=True, help="Make a policy of the checkpoint as it is; train no further."
+)
+@click.option(
     "--steps", type=click.IntRange(1, 10**12), help="Steps of all environments, in place of the recipe's."
 )
 @click.option("--network", default="", help="What training meets, in place of the recipe's; none for no network.")
@@ -55,6 +61,7 @@ def train(
     output: Path | None,
     checkpoint: Path | None,
     is_resumed: bool,
+    is_export: bool,
     steps: int | None,
     network: str,
     tensorboard: Path | None,
@@ -64,8 +71,8 @@ def train(
 ) -> None:
     """Train a policy: RECIPE is one that netlab ships, or a TOML file.
 
-    Ctrl-C saves the run, and --resume goes on with it as if nothing had been. The same recipe and seed give the
-    same file on one machine.
+    Ctrl-C saves the run: --resume goes on with it as if nothing had been, --export makes a policy of it as it is.
+    The same recipe and seed give the same file on one machine.
 
     \b
     Example:
@@ -84,17 +91,14 @@ def train(
     recipe = _recipe(recipe_name, steps, network)
     policy = output or recipe.output(seed)
     kept = checkpoint or policy.with_name(policy.name.removesuffix(_SUFFIX) + _CHECKPOINT)
-    _check_files(policy, kept, is_resumed)
+    _check_files(policy, kept, is_resumed or is_export)
+    if is_export:
+        _tell_result(_export(recipe, seed, kept, policy), as_json)
+        return
     job, result = _train(recipe, seed, kept, is_resumed, tensorboard)
     if result.stopped_by:
-        _stop(recipe, seed, result, kept, as_json)
-    report = _write(job, recipe, seed, result, policy, checkpoint)
-    if checkpoint is None:
-        kept.unlink(missing_ok=True)  # the policy is what it was for
-    if as_json:
-        echo_json(report)
-    else:
-        _print(report)
+        _stop(job, recipe, seed, result, kept, as_json)
+    _finish(job, recipe, seed, result, policy, checkpoint, as_json)
 
 
 def _list(as_json: bool) -> None:
@@ -144,7 +148,7 @@ def _check_files(policy: Path, checkpoint: Path, is_resumed: bool) -> None:
     require_writable("--checkpoint", checkpoint)
     refuse_shared_files({"--output": policy, "--checkpoint": checkpoint}, {})
     if checkpoint.exists() and not is_resumed:
-        hint = "add --resume to go on with it, name another one by --checkpoint, or remove it"
+        hint = "add --resume to go on with it or --export to make a policy of it, name another one, or remove it"
         raise SpecError("a run is saved there already", checkpoint, "--checkpoint", hint)
 
 
@@ -152,8 +156,6 @@ def _train(
     recipe: TrainingRecipe, seed: int, checkpoint: Path, is_resumed: bool, curves: Path | None
 ) -> tuple[TrainingJob, TrainingResult]:
     """Train to the end, or until a signal comes."""
-    from netlab.cli.training_progress import TrainingBar
-
     _require_torch()
     from netlab.training.job import TrainingJob
 
@@ -163,12 +165,22 @@ def _train(
             seed,
             checkpoint_path=checkpoint,
             report=bar.watch,
+            warn=tell,
             curves="" if curves is None else curves,
             is_resumed=is_resumed,
             command=_command_line(),
         )
-        with stop_on_signals(job.stop):
-            return job, job.train()
+        try:
+            with stop_on_signals(TrainingStop(job.stop)):
+                return job, job.train()
+        except KeyboardInterrupt:
+            tell(f"{checkpoint} holds {job.saved_iterations} iterations")
+            raise
+        except LearningError as error:
+            if not job.saved_iterations:
+                raise
+            way = f"{_command_line() or 'the same command'} --export makes a policy of what is kept"
+            raise LearningError(error.message, "; ".join(filter(None, (error.hint, way)))) from error
 
 
 def _require_torch() -> None:
@@ -187,19 +199,61 @@ def _command_line() -> str:
     return shlex.join(["netlab", *(word for word in sys.argv[1:] if word != "--resume")])
 
 
-def _stop(recipe: TrainingRecipe, seed: int, result: TrainingResult, checkpoint: Path, as_json: bool) -> NoReturn:
-    """Say what a stopped run has left, and end as the signal asked for."""
+def _stop(
+    job: TrainingJob, recipe: TrainingRecipe, seed: int, result: TrainingResult, checkpoint: Path, as_json: bool
+) -> NoReturn:
+    """Say what a stopped run has left, and end as the signal asked for; by an error where it was not saved."""
     from netlab.training.report import TrainingReport
 
-    say(f"stopped after {result.steps} steps; the run is saved in {checkpoint}: the same command with --resume")
+    if job.unsaved is None:
+        ways = "the same command with --resume goes on, with --export it makes a policy of what there is"
+        tell(f"stopped after {result.steps} steps; the run is saved in {checkpoint}: {ways}")
+    else:
+        tell(f"stopped after {result.steps} steps; {checkpoint} holds {job.saved_iterations} iterations of it")
     if as_json:
         echo_json(TrainingReport.of(recipe, seed, result, checkpoint=checkpoint))
+    if job.unsaved is not None:
+        raise job.unsaved
     number = signal.Signals[result.stopped_by]
     raise KeyboardInterrupt if number is signal.SIGINT else Stopped(number)
 
 
-def _write(
+def _finish(
     job: TrainingJob,
+    recipe: TrainingRecipe,
+    seed: int,
+    result: TrainingResult,
+    policy: Path,
+    checkpoint: Path | None,
+    as_json: bool,
+) -> None:
+    """Write the policy of a run that came to its end; a checkpoint that nobody asked for has then had its use."""
+    _tell_model(recipe)
+    kept = checkpoint if job.unsaved is None else None
+    report = _write(job.export(result), recipe, seed, result, policy, kept)
+    if checkpoint is None:
+        job.discard_checkpoint()
+    _tell_result(report, as_json)
+    if checkpoint is not None and job.unsaved is not None:
+        raise job.unsaved
+
+
+def _export(recipe: TrainingRecipe, seed: int, checkpoint: Path, policy: Path) -> TrainingReport:
+    """Write the policy of a saved run as it is; asks for neither torch nor the environments of training."""
+    from netlab.training.saved_run import SavedRun
+
+    saved = SavedRun.read(checkpoint, recipe, seed)
+    _tell_model(recipe)
+    return _write(saved.policy(_command_line()), recipe, seed, saved.result, policy, checkpoint)
+
+
+def _tell_model(recipe: TrainingRecipe) -> None:
+    if recipe.model is not None:
+        tell(f"a model is fitted to {recipe.model.transitions} ticks of its own play")
+
+
+def _write(
+    made: PolicyFile,
     recipe: TrainingRecipe,
     seed: int,
     result: TrainingResult,
@@ -210,20 +264,25 @@ def _write(
     from netlab.agents.policy_file import write_policy
     from netlab.training.report import TrainingReport
 
-    if recipe.model is not None:
-        say(f"a model is fitted to {recipe.model.transitions} ticks of its own play")
-    made = job.export(result)
     write_policy(made, policy)
     return TrainingReport.of(recipe, seed, result, card=made.card, policy=policy, checkpoint=checkpoint or "")
+
+
+def _tell_result(report: TrainingReport, as_json: bool) -> None:
+    if as_json:
+        echo_json(report)
+    else:
+        _print(report)
 
 
 def _print(report: TrainingReport) -> None:
     run = report.run
     mean = "no episode ended" if run.mean_return is None else f"mean return {run.mean_return:.4g} at the end"
-    click.echo(f"{report.policy}: {run.steps} steps in {run.seconds:.0f} s, {run.episodes} episodes, {mean}")
+    took = f" in {run.seconds:.0f} s" if run.seconds else ""
+    click.echo(f"{report.policy}: {run.steps} steps{took}, {run.episodes} episodes, {mean}")
     for error in report.model_errors:
         if error.windows:
             parts = " ".join(f"{value:.2g}" for value in error.rmse)
             still = " ".join(f"{value:.2g}" for value in error.still_rmse)
             click.echo(f"its model, {error.ticks:2} ticks ahead: off by {parts} (standing still: {still})")
-    say(f"next: netlab eval {shlex.quote(report.policy)}")
+    tell(f"next: netlab eval {shlex.quote(report.policy)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -11,9 +12,15 @@ from netlab.cli.command import say
 if TYPE_CHECKING:
     from netlab.agents.trainer import TrainingProgress
 
-__all__ = ["TrainingBar"]
+__all__ = ["TrainingBar", "tell"]
 
 PLAIN_S = 5.0
+
+
+def tell(text: str) -> None:
+    """Say something of a run to whoever is still there: that the reader has gone must not cost the run."""
+    with contextlib.suppress(OSError, ValueError):
+        say(text)
 
 
 class TrainingBar:
@@ -42,13 +49,15 @@ class TrainingBar:
         self._task = self._bar.add_task(title, total=None, note="starting")
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        with contextlib.suppress(OSError, ValueError):
+            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        with contextlib.suppress(OSError, ValueError):  # of a terminal that has gone
+            self._bar.stop()
 
     def watch(self, progress: TrainingProgress) -> None:
         """Take in how far it is, after each iteration."""
@@ -58,7 +67,7 @@ class TrainingBar:
         is_last = progress.iteration == progress.iterations
         if self._is_plain and (is_last or now_s - self._shown_s >= PLAIN_S):
             self._shown_s = now_s
-            say(f"{self._title}: {progress.steps} steps ({progress.iteration / progress.iterations:.0%}), {note}")
+            tell(f"{self._title}: {progress.steps} steps ({progress.iteration / progress.iterations:.0%}), {note}")
 
 
 def _note(progress: TrainingProgress) -> str:

@@ -1,4 +1,4 @@
-"""Click parameter types for the quantities people type: ``30ms``, ``1GiB``."""
+"""Click parameter types for what people type: ``30ms``, ``1GiB``, ``adaptive``, ``push_n=3``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 import click
 
 from netlab import units
+from netlab.messages import ADAPTIVE_HORIZON, MAX_ACTIONS
 
-__all__ = ["DURATION", "SIZE"]
+__all__ = ["DURATION", "HORIZON", "SIZE", "TASK_OPTION"]
+
+_ADAPTIVE = "adaptive"
 
 
 class Quantity(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 alone
@@ -29,5 +32,36 @@ class Quantity(click.ParamType):  # type: ignore[type-arg]  # generic since clic
             self.fail(str(error), param, ctx)
 
 
+class _Horizon(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 alone
+    """A horizon in ticks, or the word for one that the agent chooses."""
+
+    name = "horizon"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the ticks, or ``ADAPTIVE_HORIZON``."""
+        if value == _ADAPTIVE:
+            return ADAPTIVE_HORIZON
+        try:
+            return click.IntRange(1, MAX_ACTIONS).convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(f"{error.message} Or {_ADAPTIVE}: the agent chooses.", param, ctx)
+
+
+class _TaskOption(click.ParamType):  # type: ignore[type-arg]  # as above
+    """A name and a number."""
+
+    name = "option"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        """Return the two; which names there are, the task knows."""
+        name, _, number = value.partition("=")
+        try:
+            return name.strip(), float(number)
+        except ValueError:
+            self.fail(f"{value!r:.80} is no NAME=NUMBER, as push_n=3 is", param, ctx)
+
+
 DURATION = Quantity("duration", units.parse_duration_s)
 SIZE = Quantity("size", units.parse_size_bytes)
+HORIZON = _Horizon()
+TASK_OPTION = _TaskOption()

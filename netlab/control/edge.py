@@ -58,17 +58,21 @@ class Edge:
         actuator: Which of the arrived decisions is played.
         fallback: What is played when there is none.
         run: Identity of the run, as in the Hello.
+        first_episode: Number of the first episode that it plays.
 
     Raises:
         SpecError: A space of the task contradicts itself.
     """
 
-    def __init__(self, task: TaskDescription, actuator: Actuator, fallback: Fallback, run: int) -> None:
+    def __init__(
+        self, task: TaskDescription, actuator: Actuator, fallback: Fallback, run: int, first_episode: int = 0
+    ) -> None:
         self.task = task
         self.actuator = actuator
         self.fallback = fallback
         self.run = run
-        self.episode = -1
+        self._first_episode = first_episode
+        self.episode = first_episode - 1
         self.counters = EdgeCounters()
         """Counts of the current episode; ``begin_episode`` starts new ones."""
         self.ages = Histogram()
@@ -88,7 +92,7 @@ class Edge:
         Raises:
             LocalProtocolError: The tick has been observed before.
         """
-        if self.episode >= 0 and tick <= self._tick:
+        if self.episode >= self._first_episode and tick <= self._tick:
             raise LocalProtocolError(f"episode begins at tick {tick}: must be after tick {self._tick}")
         self.episode += 1
         self.counters = EdgeCounters()
@@ -125,7 +129,7 @@ class Edge:
         Raises:
             LocalProtocolError: A tick out of order, a payload of the wrong size, no episode.
         """
-        if self.episode < 0 or tick <= self._tick:
+        if self.episode < self._first_episode or tick <= self._tick:
             raise LocalProtocolError(f"observation of tick {tick} after tick {self._tick}: ticks only rise")
         if len(payload) != self._observations.nbytes:
             raise LocalProtocolError(f"payload of {len(payload)} bytes: must be {self._observations.nbytes}")

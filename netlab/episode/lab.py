@@ -3,8 +3,9 @@
 ::
 
     Lab up, commands of its hosts --> agent serve, env run --ready--> links afresh, log begins --> gate
-                                                                                                     |
-    EpisodeRun <-- result, tick log, packet log <-- what is in flight arrives <-- episodes played <--'
+                                                          ^                                          |
+                                                          |--again, until all are played-- an episode played
+    EpisodeRun <-- result, tick log, packet log <---------'                               what is in flight arrives
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from netlab.envs.virtual.seeds import first_change
+from netlab.episode.played_packets import of_episodes, ticks_of_episodes
 from netlab.episode.quiet import packets_sent, wait_for_quiet
-from netlab.episode.run import EpisodePlan, EpisodeRun, read_ticks, until_goodbye
+from netlab.episode.run import EpisodePlan, EpisodeRun, read_ticks
 from netlab.errors import LabError
 from netlab.lab import Lab
 from netlab.lab_key import lab_key
@@ -30,6 +33,8 @@ from netlab.traces.packets.packet_log import PacketLog
 
 __all__ = ["play_in_lab"]
 
+_LOOK_S = 0.02
+"""How soon it is seen that an episode has ended."""
 _QUIET_KEY = "restless"
 _REPORTED_S = 5.0
 
@@ -54,44 +59,59 @@ def play_in_lab(plan: EpisodePlan, wiring: Wiring, say: Callable[[str], None] = 
                 say(text)
             lab.start_commands()
             stage = Stage(lab, lab.hosts[plan.episode.edge], lab.hosts[plan.episode.agent], folder)
-            start = _FreshStart(stage, lab.record())
+            starts = _FreshStarts(stage, lab.record(), plan.settling_s)
             gate = StartGate(folder / "start", 1)
-            played = run_services(stage, _service_plan(plan, key_file, ticks_file), gate, before_start=start.begin)
+            services = _service_plan(plan, key_file, ticks_file)
+            played = run_services(stage, services, gate, renew=starts.begin, look_s=_LOOK_S)
             time.sleep(plan.settling_s)
-            packets = start.finish()
+            packets = starts.finish()
             lab.check()
         ticks = read_ticks(ticks_file)
     for key in packets.header.keys() & {_QUIET_KEY}:
         say(f"{packets.header[key]}: corners may not agree")
-    packets = until_goodbye(packets, plan, len(ticks))
+    packets = of_episodes(packets, plan, ticks_of_episodes(ticks), starts.begun_ns)
     return EpisodeRun(result=played.run, ticks=ticks, packets=packets)
 
 
-class _FreshStart:
-    """The moment from which packet i of a link meets draw i, and what is recorded from then on.
+class _FreshStarts:
+    """The moments from which packet i of an episode meets draw i, and what is recorded from the first one on.
 
     Args:
         stage: The lab and the two hosts whose services have nothing to say but heartbeats.
         recording: Of the lab's packets.
+        settling_s: How long after an episode's end a packet may still be under way.
+
+    Attributes:
+        begun_ns: Those moments, from the first one.
     """
 
-    def __init__(self, stage: Stage, recording: LabRecording) -> None:
+    def __init__(self, stage: Stage, recording: LabRecording, settling_s: float) -> None:
+        self.begun_ns: list[int] = []
         self._stage = stage
         self._recording = recording
+        self._settling_s = settling_s
         self._was_quiet = True
+        self._first_ns = 0
 
-    def begin(self) -> None:
-        """Handshake and heartbeats have drawn from the links: put them afresh, and record."""
-        self._was_quiet = wait_for_quiet([_sender(self._stage.edge), _sender(self._stage.agent)])
-        self._stage.lab.restart_links()
-        self._recording.begin()
+    def begin(self, episode: int) -> None:
+        """Put the links afresh, from which all that was sent before has drawn; record from the first time on."""
+        lab = self._stage.lab
+        if episode:
+            time.sleep(self._settling_s)
+            lab.stop_playing()
+        self._was_quiet &= wait_for_quiet([_sender(self._stage.edge), _sender(self._stage.agent)])
+        lab.restart_links(first_change(episode))
+        if not episode:
+            self._recording.begin()
+            self._first_ns = time.monotonic_ns()
+        self.begun_ns.append(time.monotonic_ns() - self._first_ns)
 
     def finish(self) -> PacketLog:
         """Return what was recorded; its header says where there was no quiet moment to begin in."""
         log = self._recording.finish()
         if self._was_quiet:
             return log
-        words = "the links were put afresh without a quiet moment: heartbeats may have taken draws of others"
+        words = "links were put afresh without a quiet moment: heartbeats may have taken draws of others"
         return PacketLog(log.header | {_QUIET_KEY: words}, log.records)
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 
 import netlab
-from netlab.agents.policy import find_policy, make_policy
 from netlab.clock_name import VIRTUAL
 from netlab.control.actuators import make_actuator
 from netlab.control.edge import Edge
@@ -30,8 +29,10 @@ from netlab.envs.service import EnvService
 from netlab.envs.task import Task
 from netlab.envs.tick_log import TickLog
 from netlab.envs.uplink import Uplink
+from netlab.envs.virtual.seeds import change_seed
 from netlab.episode.network import EventClock, ModelAgent, ModelChannel, ModelDialer, ModelDirection
-from netlab.episode.run import EpisodePlan, EpisodeRun, read_ticks, until_goodbye
+from netlab.episode.played_packets import of_episodes, ticks_of_episodes
+from netlab.episode.run import EpisodePlan, EpisodeRun, read_ticks
 from netlab.errors import SpecError
 from netlab.lab_impairment import DirectionPlan, plan_directions
 from netlab.lab_recording import log_header
@@ -43,14 +44,14 @@ from netlab.traces.model.link_model import LinkModel
 from netlab.traces.packets.packet_log import PacketLog
 from netlab.traces.profile import LinkProfile
 from netlab.traces.qdisc_state import U32_MAX, QdiscState
-from netlab.traces.seed import Direction, link_seed
+from netlab.traces.seed import Direction
 
 __all__ = ["play_on_model"]
 
+_NOTHING = QdiscState(limit_packets=U32_MAX, seed=0)
+"""What a direction without netem does: it keeps nothing, whatever comes leaves at once."""
 _RUN = 1 << 63
 """Identity of the run: like nearly all random ones as long as a 64-bit number can be on the wire."""
-_FIRST_CHANGE = 1
-"""Links are made with their change number 0, and begin the episode with number 1."""
 
 
 def play_on_model(plan: EpisodePlan) -> EpisodeRun:
@@ -70,9 +71,9 @@ def play_on_model(plan: EpisodePlan) -> EpisodeRun:
         finally:
             task.close()
         ticks = read_ticks(ticks_file)
-    records = [record for one in model.directions.values() for record in one.records]
+    records = [record for one in model.directions for record in one.records]
     log = PacketLog.of(log_header(_machine()), records)
-    packets = until_goodbye(log, plan, len(ticks))
+    packets = of_episodes(log, plan, ticks_of_episodes(ticks), model.begun_ns)
     return EpisodeRun(result=result, ticks=ticks, packets=packets)
 
 
@@ -89,66 +90,87 @@ def _require_modelled(plan: EpisodePlan) -> None:
 
 
 class _Model:
-    """Everything that plays, put together."""
+    """Everything that plays, put together.
+
+    Attributes:
+        directions: Both ways of the link.
+        begun_ns: When they were put afresh for each episode.
+    """
 
     def __init__(self, plan: EpisodePlan, task: Task) -> None:
         episode, description = plan.episode, task.description
         self._plan = plan
         self._task = task
         self._clock = EventClock()
-        self.directions = self._make_directions()
+        self._planned = plan_directions(plan.pair, plan.link.full_name)
+        self.directions = [
+            ModelDirection(self._clock, plan.link.full_name, one.direction, LinkModel(_NOTHING))
+            for one in self._planned
+        ]
+        self.begun_ns: list[int] = []
+        self._settled_ns: int | None = None
+        ways = {way.direction: way for way in self.directions}
         inward: Direction = "back" if plan.outward == "forward" else "forward"
-        policy, predictor = make_policy(plan.policy, description)
+        policy, predictor = plan.recipe.serve(description, plan.seed)
         remote = Remote(description, predictor, plan.horizon_ticks, _RUN, episode.actuator)
         responder = Responder(remote, policy)
-        self._agent = ModelAgent(
-            self._clock, responder, self.directions[inward], episode.inference_s, self._take_at_edge
-        )
-        self._channel = ModelChannel(self._clock, self.directions[plan.outward], self._agent.receive)
+        self._agent = ModelAgent(self._clock, responder, ways[inward], episode.inference_s, self._take_at_edge)
+        self._channel = ModelChannel(self._clock, ways[plan.outward], self._agent.receive)
 
     def _take_at_edge(self, message: Message) -> None:
         self._channel.take(message)
 
-    def _make_directions(self) -> dict[Direction, ModelDirection]:
-        plan = self._plan
-        planned = plan_directions(plan.pair, plan.link.full_name)
-        return {one.direction: self._make_direction(one) for one in planned}
+    def _may_start(self, episode: int) -> bool:
+        """Tell whether nothing is under way any more; the links are then put afresh."""
+        now_ns = self._clock.now_ns()
+        if self._settled_ns is None:
+            self._settled_ns = now_ns + (round(self._plan.settling_s * 1e9) if episode else 0)
+        if now_ns < self._settled_ns:
+            return False
+        self._settled_ns = None
+        self.begun_ns.append(now_ns)
+        for planned, way in zip(self._planned, self.directions, strict=True):
+            self._begin_anew(planned, way, episode)
+        return True
 
-    def _make_direction(self, planned: DirectionPlan) -> ModelDirection:
+    def _begin_anew(self, planned: DirectionPlan, way: ModelDirection, episode: int) -> None:
         name, direction = self._plan.link.full_name, planned.direction
 
         def seed_of(step: int) -> int:
-            return link_seed(self._plan.seed, name, direction, _FIRST_CHANGE + step)
+            return change_seed(self._plan.seed, name, direction, episode, step)
 
         if planned.track is not None:
             track = msgspec.structs.replace(planned.track, seed_of=seed_of)
-            made = ModelDirection(self._clock, name, direction, LinkModel(track.state(0)))
-            self._play(track, 1, made.model)
-            return made
+            way.model = LinkModel(track.state(0))
+            self._play(track, 1, way.model, way)
+            return
         state = planned.first
         if isinstance(state, LinkProfile):
             state = state.to_qdisc_state(seed_of(0))
-        # A direction without netem keeps nothing: whatever comes leaves at once.
-        nothing = QdiscState(limit_packets=U32_MAX, seed=0)
-        return ModelDirection(self._clock, name, direction, LinkModel(state or nothing))
+        elif state is not None and state.seed is not None:
+            state = state.replace(seed=seed_of(0))
+        way.model = LinkModel(state or _NOTHING)
 
-    def _play(self, track: Track, step: int, model: LinkModel) -> None:
+    def _play(self, track: Track, step: int, model: LinkModel, way: ModelDirection) -> None:
         """Have the next step of a schedule happen, which then asks for the one after it."""
         cue = track.cue(step)
         if cue is None:
             return
 
         def change() -> None:
-            model.apply(track.state(step))
-            self._play(track, step + 1, model)
+            if way.model is model:  # the episode has not ended
+                model.apply(track.state(step))
+                self._play(track, step + 1, model, way)
 
-        self._clock.at(round(cue.asked_s * 1e9), change)
+        self._clock.at(self.begun_ns[-1] + round(cue.asked_s * 1e9), change)
 
     def play(self, ticks_file: Path) -> RunResult:
         """Play all episodes."""
         episode, description = self._plan.episode, self._task.description
-        recipe = find_policy(self._plan.policy)
-        welcome = Welcome(protocol=PROTOCOL_VERSION, version=netlab.__version__, policy=recipe.name)
+        recipe = self._plan.recipe
+        welcome = Welcome(
+            protocol=PROTOCOL_VERSION, version=netlab.__version__, policy=recipe.name, policy_sha256=recipe.sha256
+        )
         service = EnvService(
             self._task,
             Uplink(ModelDialer(self._channel, welcome), self._clock.now_s),
@@ -158,6 +180,7 @@ class _Model:
             RealTimeLoop(description.rate_hz, self._clock),
             episodes=episode.episodes,
             seed=self._plan.seed,
+            may_start=self._may_start,
             tick_log=TickLog(str(ticks_file)),
         )
         return msgspec.structs.replace(service.run(), transport=episode.transport, machine=_machine())

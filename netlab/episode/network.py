@@ -65,13 +65,8 @@ class EventClock:
         self._wait(duration_ns, lambda: False)
 
     def wait_readable(self, fileno: int, duration_ns: int) -> bool:
-        """Let time pass until something has arrived, at most so much; return whether it has.
-
-        As late as Linux's select: its timeout is whole microseconds and may be overdrawn by a thousandth, which
-        a kernel with nothing else to do does. 20 us a tick are 1 packet in 1,000 that makes it or does not.
-        """
-        timeout_ns = -(-max(duration_ns, 0) // 1000) * 1000
-        return self._wait(timeout_ns + timeout_ns // 1000, self.is_readable)
+        """Let time pass until something has arrived, at most so much; return whether it has."""
+        return self._wait(duration_ns, self.is_readable)
 
     def _wait(self, duration_ns: int, is_over: Callable[[], bool]) -> bool:
         deadline_ns = self._now_ns + max(duration_ns, 0)
@@ -95,21 +90,23 @@ class ModelDirection:
 
     Attributes:
         records: What has become of each packet.
+        direction: ``forward`` or ``back``.
+        model: What it does to packets; another one once it has been put afresh.
     """
 
     def __init__(self, clock: EventClock, link: str, direction: Direction, model: LinkModel) -> None:
         self.records: list[PacketRecord] = []
+        self.direction = direction
         self.model = model
         self._clock = clock
         self._link = link
-        self._direction = direction
 
     def send(self, length_bytes: int, deliver: Callable[[], None]) -> None:
         """Put a packet in; ``deliver`` is called when it arrives whole, if it does."""
         now_ns = self._clock.now_ns()
         copies = self.model.enqueue(now_ns, length_bytes).copies
         arrivals = [Arrival(copy.leave_ns, copy.corrupted, copy.marked) for copy in copies]
-        self.records += record_packet(now_ns, self._link, self._direction, length_bytes, arrivals)
+        self.records += record_packet(now_ns, self._link, self.direction, length_bytes, arrivals)
         whole_ns = [copy.leave_ns for copy in copies if not copy.corrupted]
         if whole_ns:
             self._clock.at(min(whole_ns), deliver)

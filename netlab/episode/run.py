@@ -18,30 +18,27 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from netlab.agents.policy import RECIPES, find_policy
+from netlab.agents.policy import RECIPES, Recipe, find_policy
 from netlab.envs.registry import find_task
 from netlab.envs.result import RunResult
-from netlab.envs.service import ALL_PLAYED
 from netlab.envs.tick_log import TickRecord
 from netlab.episode.spec import EpisodeSpec
 from netlab.errors import ProfileError, SpecError
 from netlab.lab_impairment import CLEAN, read_profiles
 from netlab.lab_spec import LabSpec, LinkSpec
-from netlab.messages import ADAPTIVE_HORIZON, Goodbye
-from netlab.traces.horizon import horizon_ticks
+from netlab.messages import ADAPTIVE_HORIZON
+from netlab.settled_horizon import settled_horizon
 from netlab.traces.packets.packet_log import PacketLog
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
 from netlab.traces.seed import Direction
-from netlab.wire.frame_length import frame_bytes
 
-__all__ = ["EpisodePlan", "EpisodeRun", "placed_policy", "read_ticks", "until_goodbye"]
+__all__ = ["EpisodePlan", "EpisodeRun", "placed_policy", "read_ticks"]
 
 _POLICY_FILE = ".safetensors"
 _SETTLE_S = 0.3
 _TABLE_REACH = 4
 """A delay table's 16-bit entries reach four jitters from the mean."""
-_GOODBYE_BYTES = frame_bytes(Goodbye(reason=ALL_PLAYED))
 
 
 class EpisodePlan(Struct, frozen=True, kw_only=True):
@@ -53,26 +50,29 @@ class EpisodePlan(Struct, frozen=True, kw_only=True):
         episode: What is played.
         link: The link between environment and policy.
         pair: What that link does; None for a clean one.
-        horizon_ticks: D: as asked for (``ADAPTIVE_HORIZON``: the agent chooses it), else fitted to the link.
+        horizon_ticks: D by the one rule for it (``settled_horizon``); ``ADAPTIVE_HORIZON``: the agent chooses it.
+        recipe: What controls it.
         seed: Of link and episodes.
     """
 
     lab: LabSpec
     path: str
     episode: EpisodeSpec
+    recipe: Recipe
     link: LinkSpec
     pair: ProfilePair | None
     horizon_ticks: int
     seed: int
 
     @classmethod
-    def of(cls, lab: LabSpec, path: str, seed: int | None = None) -> EpisodePlan:
+    def of(cls, lab: LabSpec, path: str, seed: int | None = None, recipe: Recipe | None = None) -> EpisodePlan:
         """Return the plan of a spec that has an episode.
 
         Args:
             lab: The spec, checked.
             path: The file it came from: profile and policy files are relative to that file's folder.
             seed: In place of the spec's.
+            recipe: Of its policy, where that has been looked up before: a file is read once.
 
         Raises:
             SpecError: It has none, or one of its profiles is none.
@@ -85,7 +85,7 @@ class EpisodePlan(Struct, frozen=True, kw_only=True):
         with _placed(path, "task"):
             find_task(episode.task)
         with _placed(path, "policy"):
-            find_policy(placed_policy(episode.policy, Path(path).parent))
+            recipe = recipe or find_policy(placed_policy(episode.policy, Path(path).parent))
         link = next(one for one in lab.link if set(one.ends) == {episode.edge, episode.agent})
         pair = read_profiles(lab, Path(path).parent, path)[link.full_name]
         assert pair is None or isinstance(pair, ProfilePair)  # what parse_preset returns
@@ -97,7 +97,8 @@ class EpisodePlan(Struct, frozen=True, kw_only=True):
             episode=episode,
             link=link,
             pair=pair,
-            horizon_ticks=_horizon(episode, pair),
+            horizon_ticks=_horizon(episode, recipe, pair),
+            recipe=recipe,
             seed=lab.seed if seed is None else seed,
         )
 
@@ -173,38 +174,13 @@ def _rate_hz(episode: EpisodeSpec) -> float:
     return find_task(episode.task).rate_hz if episode.rate_hz is None else episode.rate_hz
 
 
-def _horizon(episode: EpisodeSpec, pair: ProfilePair | None) -> int:
+def _horizon(episode: EpisodeSpec, recipe: Recipe, pair: ProfilePair | None) -> int:
     if episode.actuator != "scheduled":
         return 1
-    if episode.horizon == "adaptive":
-        return ADAPTIVE_HORIZON
-    return episode.horizon or horizon_ticks(pair or CLEAN, 1.0 / _rate_hz(episode))
+    asked = ADAPTIVE_HORIZON if episode.horizon == "adaptive" else episode.horizon
+    return settled_horizon(asked, recipe.horizon_ticks, pair or CLEAN, _rate_hz(episode))
 
 
 def read_ticks(path: Path) -> tuple[TickRecord, ...]:
     """Return the records of a tick log."""
     return tuple(msgspec.json.Decoder(TickRecord).decode_lines(path.read_bytes()))
-
-
-def until_goodbye(log: PacketLog, plan: EpisodePlan, ticks: int) -> PacketLog:
-    """Return a log without what was sent after the edge's goodbye: an edge that is gone is no part of an episode.
-
-    Answers that are still under way then meet a closed port, and how a kernel complains of that, and how often,
-    is its own affair. A packet that was sent before the first observation has taken a draw that was meant for
-    another one: the header then says so. TCP's packets are left as they are: one is no message.
-
-    Args:
-        log: The packets of the lab.
-        plan: What was played.
-        ticks: How many observations were sent: one a tick, then the goodbye.
-    """
-    ours = [one for one in log.records if one.link == plan.link.full_name and not one.is_further_copy]
-    outward = [one for one in ours if one.direction == plan.outward]
-    goodbye = next((n for n in range(ticks, len(outward)) if outward[n].length_bytes == _GOODBYE_BYTES), None)
-    if goodbye is None or plan.episode.transport != "datagram":
-        return log
-    early = goodbye - ticks
-    first_ns, end_ns = outward[early].sent_ns, outward[goodbye].sent_ns
-    early += sum(one.direction != plan.outward and one.sent_ns < first_ns for one in ours)
-    header = log.header | ({"early": f"packets sent before the first observation: {early}"} if early else {})
-    return PacketLog.of(header, [record for record in log.records if record.sent_ns <= end_ns])

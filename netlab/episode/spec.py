@@ -40,7 +40,8 @@ class EpisodeSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         policy: What controls it.
         actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
         fallback: ``neutral`` or ``hold``.
-        horizon: D of ``scheduled`` in ticks; ``adaptive`` leaves it to the agent; fitted to the link unless given.
+        horizon: D of ``scheduled`` in ticks; ``adaptive`` leaves it to the agent. Unless given what the policy was
+            made for, else what fits the link.
         rate_hz: Ticks a second; the task's own unless given.
         episodes: How many.
         transport: ``datagram`` or ``stream``.

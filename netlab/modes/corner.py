@@ -21,12 +21,10 @@ from netlab.episode.corner import Corner
 from netlab.episode.report import WaySummary
 from netlab.episode.run import EpisodePlan
 from netlab.episode.spec import EpisodeSpec
-from netlab.lab_impairment import CLEAN
 from netlab.lab_spec import HostSpec, LabSpec, LinkSpec
-from netlab.messages import ADAPTIVE_HORIZON
 from netlab.modes.mode import Played, Say
 from netlab.modes.plan import RunPlan
-from netlab.traces.horizon import horizon_ticks
+from netlab.modes.request import Between
 from netlab.traces.seed import DIRECTIONS
 
 __all__ = ["CornerMode"]
@@ -42,25 +40,17 @@ class CornerMode:
         corner: What plays it.
     """
 
+    between: Between = "link"
+
     def __init__(self, name: Literal["model", "lab"], corner: Corner) -> None:
         self.name: str = name
         self._corner = corner
-
-    def open_horizon(self, plan: RunPlan) -> int:
-        """Return that the agent chooses, where the policy was made for it; else what fits the link.
-
-        Raises:
-            ProfileError: None fits.
-        """
-        if plan.is_made_for_a_horizon:
-            return ADAPTIVE_HORIZON
-        return horizon_ticks(plan.pair or CLEAN, 1.0 / plan.task.rate_hz)
 
     def play(self, plan: RunPlan, ticks: Path | None, say: Say) -> Played:
         """Play over a link; see ``Mode``."""
         lab = _lab(plan)
         lab.check()
-        played = self._corner.play(EpisodePlan.of(lab, "", plan.seed), say)
+        played = self._corner.play(EpisodePlan.of(lab, "", plan.seed, plan.recipe), say)
         early = played.packets.header.get("early", "")
         if early:
             say(f"{early}: they took draws that were meant for others; modes will not agree")

@@ -5,8 +5,8 @@
     EnvService, Edge --observation--> DirectChannel --> Responder(Remote, policy)
                      <---- action ----'    in the same call
 
-The services' own state machines, by turns and in a time that only passes; with an actuator that plays at once it
-is Gymnasium's lock step.
+The services' own state machines in a time that only passes: by turns, which is Gymnasium's lock step; at the
+task's own pace where actions are scheduled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 import netlab
-from netlab.agents.policy import make_policy
 from netlab.clock_name import VIRTUAL
 from netlab.control.actuators import make_actuator
 from netlab.control.edge import Edge
@@ -39,6 +38,7 @@ from netlab.machine import machine
 from netlab.messages import PROTOCOL_VERSION, Message, Observation, Welcome
 from netlab.modes.mode import Played, Say
 from netlab.modes.plan import RunPlan
+from netlab.modes.request import Between
 from netlab.wire.channel import Received
 from netlab.wire.statistics import Statistics
 
@@ -54,19 +54,23 @@ class LocalMode:
     """One process and no network: CALF's Mode 1."""
 
     name = "local"
-
-    def open_horizon(self, plan: RunPlan) -> int:
-        """Return 1: there is no delay to decide ahead of."""
-        return 1
+    between: Between = "nothing"
 
     def play(self, plan: RunPlan, ticks: Path | None, say: Say) -> Played:
         """Play at once; see ``Mode``."""
-        task = _InTurns(make_task(plan.task.name, plan.task.rate_hz, plan.options))
+        task = make_task(plan.task.name, plan.task.rate_hz, plan.options)
+        if plan.actuator != "scheduled":  # what is scheduled waits for its tick anyway
+            task = _InTurns(task)
         clock = EventClock()
-        policy, predictor = make_policy(plan.policy, task.description)
+        policy, predictor = plan.recipe.make(task.description, plan.seed)
         remote = Remote(task.description, predictor, plan.horizon_ticks, _RUN, plan.actuator)
         channel = DirectChannel(clock, Responder(remote, policy))
-        welcome = Welcome(protocol=PROTOCOL_VERSION, version=netlab.__version__, policy=plan.name)
+        welcome = Welcome(
+            protocol=PROTOCOL_VERSION,
+            version=netlab.__version__,
+            policy=plan.name,
+            policy_sha256=plan.recipe.sha256,
+        )
         fallback = Hold(DEFAULT_HOLD_LIMIT_TICKS) if plan.fallback == "hold" else Neutral()
         try:
             service = EnvService(

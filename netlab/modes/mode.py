@@ -19,6 +19,7 @@ from msgspec import Struct
 from netlab.envs.result import RunResult
 from netlab.episode.report import WaySummary
 from netlab.modes.plan import RunPlan
+from netlab.modes.request import Between
 
 __all__ = ["Mode", "Played", "Say"]
 
@@ -42,13 +43,11 @@ class Mode(Protocol):
 
     Attributes:
         name: As people type it.
+        between: What stands between environment and policy.
     """
 
     name: str
-
-    def open_horizon(self, plan: RunPlan) -> int:
-        """Return D of ``scheduled`` for a plan in which neither the request nor the policy's card says it."""
-        ...
+    between: Between
 
     def play(self, plan: RunPlan, ticks: Path | None, say: Say) -> Played:
         """Play a plan's episodes.

@@ -3,28 +3,29 @@
 ::
 
     RunRequest --RunPlan.of--> RunPlan --Mode.play--> Played
-       policy FILE | name        absolute path, card, task, actuator, D
+       policy FILE | name        what makes it, task, actuator, D
 
-What the request leaves open the policy's card says. Where that leaves D open too, the mode knows what suits.
+What the request leaves open the policy's card says, and what that leaves open of D ``settled_horizon``. The
+policy's file is read here, once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from netlab.agents.policy import find_policy
+from netlab.agents.policy import Recipe
 from netlab.agents.policy_card import PolicyCard
 from netlab.envs.registry import make_task
 from netlab.episode.run import placed_policy
 from netlab.errors import ProfileError, SpecError
+from netlab.lab_impairment import CLEAN
 from netlab.messages import ActuatorName, TaskDescription
-from netlab.modes.request import RunRequest
+from netlab.modes.request import Between, RunRequest
 from netlab.scoring.entrant import Entrant, find_entrant
+from netlab.settled_horizon import settled_horizon
 from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import parse_preset
 
@@ -36,8 +37,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
 
     Attributes:
         policy: Name of the policy, or the absolute path of its file.
-        name: What the policy calls itself.
-        card: What its file says of it; None of one that has a name alone.
+        recipe: What makes it, its file's contents in it where it has one.
         task: What it controls, at the rate it was made for.
         options: Numbers that change the task, by name.
         network: The network as it was asked for; empty for a clean link.
@@ -50,8 +50,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     """
 
     policy: str
-    name: str
-    card: PolicyCard | None
+    recipe: Recipe
     task: TaskDescription
     options: dict[str, float]
     network: str
@@ -63,55 +62,62 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     seed: int
 
     @classmethod
-    def of(cls, request: RunRequest, open_horizon: Callable[[RunPlan], int]) -> RunPlan:
+    def of(cls, request: RunRequest, between: Between) -> RunPlan:
         """Return the plan of a request.
 
         Args:
             request: What is asked for.
-            open_horizon: Says D of a ``scheduled`` plan where neither the request nor the policy's card does.
+            between: What stands between environment and policy where it is played.
 
         Raises:
             SpecError: There is no such policy or task, one is not for the other, or options contradict each other.
-            ProfileError: The network is none.
+            ProfileError: The network is none, or no D fits it.
             FeatureMissing: The task needs a library that is not installed.
         """
         policy = placed_policy(request.policy, Path())
         entrant = find_entrant(policy)
-        actuator = request.actuator or entrant.played.actuator
+        actuator = request.actuator or entrant.actuator
         _refuse_contradictions(request, actuator)
         plan = cls(
             policy=policy,
-            name=entrant.name,
-            card=None if entrant.file is None else entrant.file.card,
-            task=_served_task(policy, entrant, request),
+            recipe=entrant.recipe,
+            task=_served_task(entrant, request),
             options=request.options,
             network=request.network,
             pair=_pair(request.network),
             actuator=actuator,
             horizon_ticks=1,
-            fallback=request.fallback,
+            fallback=request.fallback or ("neutral" if actuator == "stop-and-wait" else entrant.fallback),
             episodes=request.episodes,
             seed=request.seed,
         )
         if actuator != "scheduled":
             return plan
-        ticks = request.horizon_ticks
-        if ticks is None and plan.is_made_for_a_horizon and plan.card is not None:
-            ticks = plan.card.horizon_ticks
-        return msgspec.structs.replace(plan, horizon_ticks=open_horizon(plan) if ticks is None else ticks)
+        ticks = settled_horizon(
+            request.horizon_ticks,
+            plan.recipe.horizon_ticks,
+            None if between == "network" else plan.pair or CLEAN,
+            plan.task.rate_hz,
+        )
+        return structs.replace(plan, horizon_ticks=ticks)
 
     @property
-    def is_made_for_a_horizon(self) -> bool:
-        """Whether the policy's card says ``scheduled``: with a D, or, where it has none, with an adaptive one."""
-        return self.card is not None and self.card.actuator == "scheduled"
+    def name(self) -> str:
+        """What the policy is called."""
+        return self.recipe.name
+
+    @property
+    def card(self) -> PolicyCard | None:
+        """What the policy's file says of it; None of one that is code."""
+        return None if self.recipe.file is None else self.recipe.file.card
 
 
-def _served_task(policy: str, entrant: Entrant, request: RunRequest) -> TaskDescription:
+def _served_task(entrant: Entrant, request: RunRequest) -> TaskDescription:
     """Return the task, which the policy serves."""
     name = request.task or entrant.task
     task = make_task(name, entrant.rate_hz if name == entrant.task else None, request.options)
     task.close()
-    refusal = find_policy(policy).refusal(task.description)
+    refusal = entrant.recipe.refusal(task.description)
     if refusal:
         problem = f"policy {entrant.name!r} cannot serve: {refusal}"
         raise SpecError(problem, key="--task" if request.task else "policy", hint=f"it is for {entrant.task}")
@@ -139,6 +145,6 @@ def _refuse_contradictions(request: RunRequest, actuator: ActuatorName) -> None:
             key="--horizon",
             hint="--actuator scheduled, or no --horizon",
         )
-    if actuator == "stop-and-wait" and request.fallback != "neutral":
+    if actuator == "stop-and-wait" and request.fallback == "hold":
         problem = f"{request.fallback!r}: stop-and-wait plays each decision once, this fallback would repeat one"
         raise SpecError(problem, key="--fallback", hint="--fallback neutral")

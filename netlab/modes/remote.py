@@ -18,9 +18,9 @@ from netlab.envs.config import EnvConfig
 from netlab.envs.run import run_env_service
 from netlab.envs.service import Progress
 from netlab.machine import machine
-from netlab.messages import ADAPTIVE_HORIZON
 from netlab.modes.mode import Played, Say
 from netlab.modes.plan import RunPlan
+from netlab.modes.request import Between
 
 __all__ = ["RemoteMode"]
 
@@ -35,15 +35,12 @@ class RemoteMode:
     """
 
     name = "remote"
+    between: Between = "network"
 
     def __init__(self, address: str, key_path: str, progress: Callable[[Progress], None] | None = None) -> None:
         self._address = address
         self._key_path = key_path
         self._progress = progress
-
-    def open_horizon(self, plan: RunPlan) -> int:
-        """Return that the agent chooses: nobody here knows the network."""
-        return ADAPTIVE_HORIZON
 
     def play(self, plan: RunPlan, ticks: Path | None, say: Say) -> Played:
         """Play over the real network; see ``Mode``."""
@@ -62,6 +59,18 @@ class RemoteMode:
         )
         config.check()
         run = run_env_service(config, progress=self._progress, say=say, machine=machine("network"))
-        if run.policy not in ("", plan.name):
-            say(f"the agent serves {run.policy!r}, and not {plan.name!r}: the result is that policy's")
+        if run.policy and _identity(run.policy, run.policy_sha256) != _identity(plan.name, plan.recipe.sha256):
+            say(
+                f"the agent serves {_words(run.policy, run.policy_sha256)}, and not "
+                f"{_words(plan.name, plan.recipe.sha256)}: the result is that policy's"
+            )
         return Played(run=structs.replace(run, spec=None))
+
+
+def _identity(name: str, sha256: str) -> str:
+    """Return what tells one policy from all others: of a file its bytes, as any file can have any name."""
+    return sha256 or name
+
+
+def _words(name: str, sha256: str) -> str:
+    return f"{name!r} ({sha256[:12]})" if sha256 else f"{name!r}"

@@ -5,9 +5,6 @@ Holds nothing that a second run in virtual time would say otherwise: no wall tim
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-
 from msgspec import Struct
 
 import netlab
@@ -46,9 +43,9 @@ class RunReport(Struct, frozen=True, kw_only=True):
         engine: What carried the packets: ``none``, ``model``, ``host``, ``guest``, ``relay``, or the ``network``
             between two hosts.
         clock: ``real`` or ``virtual``.
-        policy: What the policy calls itself; what an agent said it serves is in ``run``.
-        policy_sha256: Of its file; empty of one that has a name alone.
-        card: What its file says of it; null of one that has a name alone.
+        policy: What the policy is called; what an agent said it serves is in ``run``.
+        policy_sha256: Of its file, as it was when it was read; empty of one that is code.
+        card: What its file says of it; null of one that is code.
         options: Numbers that changed the task, by name.
         network: The network as it was asked for; empty for a clean link, or where there was none to ask for.
         asked: What that is, forward and back; empty without one.
@@ -80,7 +77,7 @@ class RunReport(Struct, frozen=True, kw_only=True):
             engine=str(played.run.machine["engine"]),
             clock=str(played.run.machine["clock"]),
             policy=plan.name,
-            policy_sha256="" if plan.card is None else _sha256(plan.policy),
+            policy_sha256=plan.recipe.sha256,
             card=plan.card,
             options=plan.options,
             network=plan.network,
@@ -89,10 +86,6 @@ class RunReport(Struct, frozen=True, kw_only=True):
             seed=plan.seed,
             run=played.run,
         )
-
-
-def _sha256(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def _asked(plan: RunPlan) -> tuple[WayAsked, ...]:

@@ -11,7 +11,10 @@ from msgspec import Struct
 
 from netlab.messages import ActuatorName
 
-__all__ = ["RunRequest"]
+__all__ = ["Between", "RunRequest"]
+
+Between = Literal["nothing", "link", "network"]
+"""What stands between environment and policy: nothing at all, the request's link, or a network that is there."""
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):
@@ -23,8 +26,8 @@ class RunRequest(Struct, frozen=True, kw_only=True):
         options: Numbers that change the task, by name.
         network: A preset, a profile file or inline options; empty for a clean link.
         actuator: ``newest``, ``scheduled`` or ``stop-and-wait``; None for what the policy was made for.
-        horizon_ticks: D of ``scheduled``, or ``ADAPTIVE_HORIZON``; None for what suits policy and mode.
-        fallback: ``neutral`` or ``hold``.
+        horizon_ticks: D of ``scheduled``, or ``ADAPTIVE_HORIZON``; None for what suits policy and network.
+        fallback: ``neutral`` or ``hold``; None for what the policy was made for.
         episodes: How many.
         seed: Of the links and of the episodes' seeds.
     """
@@ -35,6 +38,6 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     network: str = ""
     actuator: ActuatorName | None = None
     horizon_ticks: int | None = None
-    fallback: Literal["neutral", "hold"] = "neutral"
+    fallback: Literal["neutral", "hold"] | None = None
     episodes: int = 1
     seed: int = 0

@@ -2,8 +2,8 @@
 
 ::
 
-    FILE.safetensors | PolicyFile --.
-    name ---------------------------+--find_entrant--> Entrant --make(task, seed)--> (Policy, Predictor)
+    FILE.safetensors | NAME --find_policy--> Recipe --.
+    PolicyFile, in memory ---------------------------+--> Entrant --make(task, seed)--> (Policy, Predictor)
 """
 
 from __future__ import annotations
@@ -13,35 +13,59 @@ from typing import Literal
 
 from msgspec import Struct
 
-from netlab.agents.network_policy import NetworkPolicy, single_predictor
+from netlab.agents.network_policy import file_recipe
 from netlab.agents.policy import Recipe, find_policy
-from netlab.agents.policy_file import SUFFIX, PolicyFile, read_policy
+from netlab.agents.policy_file import PolicyFile
+from netlab.control.feature_spec import FeatureSpec
 from netlab.control.policy import Persistence, Policy, Predictor
 from netlab.envs.registry import TASKS
-from netlab.envs.virtual.options import NetworkOptions
 from netlab.errors import SpecError
-from netlab.messages import TaskDescription
+from netlab.messages import ActuatorName, TaskDescription
 from netlab.scoring.course import describe
 
 __all__ = ["Entrant", "find_entrant"]
 
 
 class Entrant(Struct, frozen=True, kw_only=True):
-    """A policy to be scored: either out of a file, or what a name makes.
+    """A policy to be scored.
 
     Attributes:
-        name: Of the policy.
+        recipe: What makes it, its file's contents in it where it has one.
         task: Name of what it controls.
         rate_hz: Ticks a second it is for; None for the task's own.
-        file: What its file holds.
-        recipe: What makes it, where it has no file.
     """
 
-    name: str
+    recipe: Recipe
     task: str
     rate_hz: float | None = None
-    file: PolicyFile | None = None
-    recipe: Recipe | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.recipe.name
+
+    @property
+    def file(self) -> PolicyFile | None:
+        """What its file holds; None of one that is code."""
+        return self.recipe.file
+
+    @property
+    def actuator(self) -> ActuatorName:
+        """What plays its actions unless told otherwise: as its file says; of code, scheduled where it predicts."""
+        if self.file is not None:
+            return self.file.card.actuator
+        _, predictor = self.make(describe(self.task))
+        return "newest" if isinstance(predictor, Persistence) else "scheduled"
+
+    @property
+    def fallback(self) -> Literal["neutral", "hold"]:
+        """What a tick without an action plays unless told otherwise."""
+        return "neutral" if self.file is None else self.file.card.fallback
+
+    @property
+    def features(self) -> FeatureSpec:
+        """What it is shown of a question."""
+        return FeatureSpec() if self.file is None else self.file.card.features
 
     def check(self, task: TaskDescription) -> None:
         """Refuse a task that is not the one the policy was made for.
@@ -69,25 +93,7 @@ class Entrant(Struct, frozen=True, kw_only=True):
             task: What is controlled.
             run_seed: Of the run: what a ``sampled`` policy draws follows from it.
         """
-        if self.file is not None:
-            policy = NetworkPolicy(self.file.card, self.file.weights, task, run_seed)
-            return policy, single_predictor(self.file)
-        assert self.recipe is not None
         return self.recipe.make(task, run_seed)
-
-    @property
-    def played(self) -> NetworkOptions:
-        """How it is to be played unless told otherwise: as its file says; by name scheduled where it predicts."""
-        if self.file is not None:
-            card = self.file.card
-            if card.actuator != "scheduled":
-                return NetworkOptions(actuator=card.actuator, features=card.features)
-            horizon: int | Literal["adaptive"] = card.horizon_ticks or "adaptive"
-            return NetworkOptions(actuator="scheduled", horizon=horizon, features=card.features)
-        _, predictor = self.make(describe(self.task))
-        if isinstance(predictor, Persistence):
-            return NetworkOptions()
-        return NetworkOptions(actuator="scheduled", horizon="adaptive")
 
 
 def find_entrant(policy: PolicyFile | str | os.PathLike[str]) -> Entrant:
@@ -96,18 +102,16 @@ def find_entrant(policy: PolicyFile | str | os.PathLike[str]) -> Entrant:
     Raises:
         SpecError: There is none, or the file is no policy file.
     """
-    if not isinstance(policy, PolicyFile):
-        words = os.fspath(policy)
-        if not words.endswith(SUFFIX):
-            return _named(find_policy(words))
-        policy = read_policy(words)
-    card = policy.card
-    return Entrant(name=card.name, task=card.task.name, rate_hz=card.task.rate_hz, file=policy)
+    recipe = file_recipe(policy) if isinstance(policy, PolicyFile) else find_policy(os.fspath(policy))
+    if recipe.file is None:
+        return Entrant(recipe=recipe, task=_first_task(recipe))
+    task = recipe.file.card.task
+    return Entrant(recipe=recipe, task=task.name, rate_hz=task.rate_hz)
 
 
-def _named(recipe: Recipe) -> Entrant:
-    """Return a policy without a file; its task is the first one that it does not refuse."""
+def _first_task(recipe: Recipe) -> str:
+    """Return the first task that a policy without a file does not refuse."""
     for task in TASKS:
         if not recipe.refusal(describe(task)):
-            return Entrant(name=recipe.name, task=task, recipe=recipe)
+            return task
     raise SpecError(f"{recipe.name} controls no task that is known here: {', '.join(TASKS)}", key="policy")

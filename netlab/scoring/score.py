@@ -41,8 +41,9 @@ class Score(Struct, frozen=True, kw_only=True):
     """How well a policy did.
 
     Attributes:
-        policy: Its name.
-        card: What its file says of it; None of a policy that has a name alone.
+        policy: What it is called.
+        policy_sha256: Of its file, as it was when it was read: names are not unique; empty of one that is code.
+        card: What its file says of it; None of a policy that is code.
         task: What it controlled.
         task_options: Numbers that changed the task, by name.
         network: As asked for.
@@ -63,6 +64,7 @@ class Score(Struct, frozen=True, kw_only=True):
     """
 
     policy: str
+    policy_sha256: str = ""
     card: PolicyCard | None
     task: str
     task_options: dict[str, int | float]

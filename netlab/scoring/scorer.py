@@ -4,7 +4,7 @@
 
     policy --find_entrant--> Entrant --.
     words --find_network--> network ---+--> Course --play--> returns [E] --> Score
-    Overrides -------------------------'
+    Overrides --settled_horizon--------'
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 
 import netlab
 from netlab.agents.policy_file import PolicyFile
@@ -25,12 +25,15 @@ from netlab.envs.registry import find_task
 from netlab.envs.virtual.options import NetworkOptions
 from netlab.envs.virtual.seeds import MAX_RUN_SEED
 from netlab.errors import SpecError
+from netlab.lab_impairment import CLEAN
 from netlab.machine import machine
-from netlab.messages import ActuatorName
+from netlab.messages import ADAPTIVE_HORIZON, ActuatorName, TaskDescription
 from netlab.scoring.course import Course, describe
 from netlab.scoring.entrant import Entrant, find_entrant
 from netlab.scoring.network_figures import NetworkFigures
 from netlab.scoring.score import PlayedEpisodes, Score, standard_error
+from netlab.settled_horizon import settled_horizon
+from netlab.traces.network_distribution import NetworkDistribution
 from netlab.training.network import NO_NETWORK, as_network, find_network
 
 __all__ = ["MAX_EPISODES", "Overrides", "score"]
@@ -39,8 +42,6 @@ MAX_EPISODES = 100_000
 
 _POOL_SEED = 2**64 - 1
 """Of the networks that are drawn for scores: one pool for all of them, and none that training meets."""
-_GOAL_TASKS = ("MiniGrid-DoorKey-8x8-v0",)
-"""Tasks that their own rules end at the goal alone."""
 
 
 class Overrides(Struct, frozen=True, kw_only=True):
@@ -56,19 +57,28 @@ class Overrides(Struct, frozen=True, kw_only=True):
     horizon: int | Literal["adaptive"] | None = None
     fallback: Literal["neutral", "hold"] | None = None
 
-    def apply(self, played: NetworkOptions) -> NetworkOptions:
-        """Return the options with these in force.
+    def apply(
+        self, entrant: Entrant, network: NetworkDistribution | None, task: TaskDescription
+    ) -> NetworkOptions:
+        """Return how a policy is played on a network with these in force.
+
+        Args:
+            entrant: The policy.
+            network: As ``find_network`` returns it.
+            task: What it controls.
 
         Raises:
             SpecError: They contradict one another.
+            ProfileError: D is to be fitted to the network, and none fits.
         """
-        actuator = self.actuator or played.actuator
-        horizon = self.horizon
-        if horizon is None and actuator == "scheduled":
-            horizon = played.horizon or "adaptive"
-        control = structs.replace(
-            played, actuator=actuator, horizon=horizon, fallback=self.fallback or played.fallback
-        )
+        actuator, horizon = self.actuator or entrant.actuator, self.horizon
+        if actuator == "scheduled":
+            asked = ADAPTIVE_HORIZON if horizon == "adaptive" else horizon
+            pair = CLEAN if network is None else network.fixed
+            horizon = settled_horizon(asked, entrant.recipe.horizon_ticks, pair, task.rate_hz) or "adaptive"
+        # Stop-and-wait takes no other: where a person asks for it, what the card says of fallbacks is of no use.
+        fallback = self.fallback or ("neutral" if actuator == "stop-and-wait" else entrant.fallback)
+        control = NetworkOptions(actuator=actuator, horizon=horizon, fallback=fallback, features=entrant.features)
         control.check()
         return control
 
@@ -103,9 +113,9 @@ def score(
         raise SpecError(f"{seed}: with {episodes} episodes it must be 0 .. 2^64 - {episodes}", key="seed")
     entrant = find_entrant(policy)
     found = find_network(network)
-    control = overrides.apply(entrant.played)
     task = describe(entrant.task, entrant.rate_hz, options)
     entrant.check(task)
+    control = overrides.apply(entrant, found, task)
     course = Course(
         task=entrant.task,
         rate_hz=entrant.rate_hz,
@@ -140,9 +150,10 @@ def _added_up(
     seeds: tuple[int, ...],
     seconds: float,
 ) -> Score:
-    successes = played.terminated if entrant.task in _GOAL_TASKS else None
+    successes = played.terminated if find_task(entrant.task).has_goal else None
     return Score(
         policy=entrant.name,
+        policy_sha256=entrant.recipe.sha256,
         card=None if entrant.file is None else entrant.file.card,
         task=entrant.task,
         task_options=dict(course.options),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 from netlab.envs.virtual.asked_network import Network
 from netlab.traces.network_distribution import NetworkDistribution
 from netlab.traces.network_pool import NetworkPool
 from netlab.traces.toml_network import BUILT_IN, parse_network
 
-__all__ = ["NO_NETWORK", "as_network", "find_network", "training_network"]
+__all__ = ["NO_NETWORK", "as_network", "find_network", "placed_network", "training_network"]
 
 NO_NETWORK = "none"
 """What a person writes for no network at all: each action is played at the tick it was asked for."""
+_TRACE = "trace="
 
 
 def find_network(words: str) -> NetworkDistribution | None:
@@ -22,6 +24,21 @@ def find_network(words: str) -> NetworkDistribution | None:
         NetlabError: There is no such preset or file, or it is no network.
     """
     return None if words.strip() == NO_NETWORK else parse_network(words)
+
+
+def placed_network(words: str, folder: Path) -> str:
+    """Return a network's words with the files in them seen from this folder.
+
+    Args:
+        words: As ``find_network`` takes them.
+        folder: Of the file that has them.
+    """
+    if words.endswith(".toml"):
+        return str(folder / words)
+    if words.startswith(_TRACE):
+        files, comma, options = words.removeprefix(_TRACE).partition(",")
+        return _TRACE + "+".join(str(folder / one) for one in files.split("+")) + comma + options
+    return words
 
 
 def as_network(found: NetworkDistribution | None, seed: int) -> Network:

@@ -29,13 +29,14 @@ from netlab.agents.ppo_config import PPOConfig
 from netlab.did_you_mean import did_you_mean
 from netlab.envs.virtual.options import NetworkOptions
 from netlab.errors import SpecError
-from netlab.training.network import NO_NETWORK
+from netlab.training.network import NO_NETWORK, placed_network
 
 __all__ = ["ModelRecipe", "TrainingRecipe", "find_recipe", "recipe_text", "shipped_recipes"]
 
 _SUFFIX = ".toml"
 _MAX_BYTES = 1 << 16
 ShortText = Annotated[str, Meta(min_length=1, max_length=200)]
+NetworkWords = Annotated[str, Meta(min_length=1, max_length=4096)]
 FileName = Annotated[str, Meta(min_length=1, max_length=100, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
@@ -64,7 +65,8 @@ class TrainingRecipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         name: Of the policy, and of its file.
         summary: What it is, in one line.
         task: What it controls.
-        network: What training meets, as ``parse_network`` reads it; ``none`` for no network.
+        network: What training meets, as ``parse_network`` reads it; ``none`` for no network. A file that a recipe
+            names is seen from the recipe's own folder.
         options: Of the task, for example ``push_n``.
         aids: Of the task in training alone, for example ``easy_share``.
         control: How the task is controlled in training.
@@ -77,7 +79,7 @@ class TrainingRecipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: FileName
     summary: ShortText
     task: ShortText
-    network: ShortText = NO_NETWORK
+    network: NetworkWords = NO_NETWORK
     options: dict[ShortText, int | float] = {}
     aids: dict[ShortText, int | float] = {}
     control: NetworkOptions = NetworkOptions()
@@ -136,8 +138,10 @@ def find_recipe(name: str) -> TrainingRecipe:
     Raises:
         SpecError: There is none, or it is none.
     """
-    path = f"{name}{_SUFFIX}" if name in shipped_recipes() else name
-    return _parse(recipe_text(name), path)
+    if name in shipped_recipes():
+        return _parse(recipe_text(name), f"{name}{_SUFFIX}")
+    recipe = _parse(recipe_text(name), name)
+    return msgspec.structs.replace(recipe, network=placed_network(recipe.network.strip(), Path(name).parent))
 
 
 def recipe_text(name: str) -> bytes:

@@ -11,7 +11,7 @@ from msgspec import Struct
 import netlab
 from netlab.agents.model_card import HorizonError
 from netlab.agents.policy_card import PolicyCard
-from netlab.agents.trainer import TrainingResult
+from netlab.agents.training_result import TrainingResult
 from netlab.machine import machine
 from netlab.training.recipe import TrainingRecipe
 

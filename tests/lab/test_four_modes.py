@@ -82,6 +82,8 @@ def test_one_file_plays_in_all_four(tmp_path: Path) -> None:
         assert document["mode"] == mode
         assert run["policy"] == document["policy"] == card.name
         assert document["policy_sha256"] == documents["local"]["policy_sha256"]
+        if mode != "model":
+            assert run["policy_sha256"] == document["policy_sha256"], "what decided is what was asked for"
         assert (run["actuator"], run["horizon_ticks"], run["fallback"]) == (
             "scheduled",
             card.horizon_ticks,

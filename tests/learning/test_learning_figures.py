@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
 from msgspec import structs
 
 from netlab.bench import train_speed, train_time
+from netlab.bench.step_rates import Stopwatch
 from netlab.cli.main import main
 from netlab.errors import LearningError
 from netlab.training.recipe import find_recipe
@@ -29,6 +31,18 @@ def test_train_speed_is_measured(monkeypatch):
     assert figure.value is not None and figure.value > 0.0
     assert not (figure.holds and figure.value < 4.0)
     assert "4 environments, 512 steps each" in figure.note and "one thread" in figure.note
+    assert re.search(r"; [1-9]\d?% of the steps ask", figure.note)  # behind this network not every one
+
+
+def test_train_speed_leaves_no_folder_behind(monkeypatch, tmp_path):
+    """stable-baselines3 makes one for its log whenever it learns, unless it is given a logger."""
+    pytest.importorskip("stable_baselines3")
+    monkeypatch.setenv("SB3_LOGDIR", str(tmp_path / "log"))
+    shipped = train_speed._recipe()
+    tiny = structs.replace(shipped.ppo, environments=2, horizon_steps=8, total_steps=16, minibatches=2)
+    small = structs.replace(shipped, network="wifi-normal", ppo=tiny)
+    assert train_speed._learner(small, train_speed._vector_environment)(Stopwatch()) == 16
+    assert not (tmp_path / "log").exists()
 
 
 def test_both_learners_are_asked_for_the_same():

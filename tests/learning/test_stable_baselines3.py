@@ -27,6 +27,12 @@ EPISODES, EVAL_SEED = 32, 10_000
 
 
 @pytest.fixture(autouse=True)
+def _log_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have its logger keep its folder where pytest removes it, and not below /tmp."""
+    monkeypatch.setenv("SB3_LOGDIR", str(tmp_path))
+
+
+@pytest.fixture(autouse=True)
 def _one_thread() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)

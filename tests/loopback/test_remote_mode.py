@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +53,19 @@ def test_a_served_file_is_asked_for_what_its_card_says(tmp_path: Path, saved: Pa
     assert run["connections"] == 1 and run["spec"] is None
     assert len(read_lines(tmp_path / "ticks")) == run["counters"]["ticks"] == 500
     assert (document["asked"], document["delivered"], document["network"]) == ([], [], "")
+
+
+def test_another_file_of_the_same_name_is_said_to_be_another_policy(tmp_path: Path, saved: Path) -> None:
+    other = tmp_path / "other.safetensors"
+    write_linear(other, gains=(2.0, 5.0, 50.0, 15.0))
+    words = ["--mode", "remote", "--actuator", "newest", "--agent"]
+    with serving(tmp_path, "--policy", str(other)) as address:
+        same, another = (CliRunner().invoke(main, ["run", str(path), *words, address]) for path in (other, saved))
+    assert same.exit_code == another.exit_code == 0, same.stderr + another.stderr
+    hashes = [hashlib.sha256(path.read_bytes()).hexdigest()[:12] for path in (other, saved)]
+    assert "the agent serves" not in same.stderr
+    expected = "the agent serves 'saved-linear' ({}), and not 'saved-linear' ({})".format(*hashes)
+    assert expected in " ".join(another.stderr.split())
 
 
 def test_a_key_opens_the_agent_and_another_policy_there_is_said(tmp_path: Path, saved: Path) -> None:

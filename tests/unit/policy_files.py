@@ -32,7 +32,7 @@ GRID_WORLD = TaskDescription(
     action=Space(kind="discrete", dtype="int64", n=7),
 )
 GRID = GridLayout(start=1, cells=4, sizes=(5, 3, 2))
-TRAINING = Training(command="netlab train", seed=3, steps=1000, versions={"netlab": "0"}, scores={"clean": 500.0})
+TRAINING = Training(command="netlab train", seed=3, steps=1000, versions={"netlab": "0"})
 
 
 def linear_file(model: LearnedModel | None = None) -> PolicyFile:

@@ -25,10 +25,17 @@ def test_a_line_shows_it(actuator: str, horizon: int, words: str) -> None:
     assert control_words(actuator, horizon) == words
 
 
-@pytest.mark.parametrize(("actuator", "shown"), [("newest", "newest"), ("stop-and-wait", "stop-and-wait")])
-def test_a_table_shows_none_where_there_is_none(actuator: str, shown: str) -> None:
-    assert cell_table(result(cell(actuator=actuator, horizon_ticks=1)))[1][1] == shown
-    assert cell_table(result(cell(actuator="scheduled", horizon_ticks=10)))[1][1] == "scheduled 10"
+@pytest.mark.parametrize(
+    ("actuator", "horizon", "shown"),
+    [
+        ("newest", 1, "-"),
+        ("stop-and-wait", 1, "stop-and-wait"),
+        ("scheduled", 10, "10"),
+        ("scheduled", ADAPTIVE_HORIZON, "adaptive"),
+    ],
+)
+def test_a_table_shows_none_where_there_is_none(actuator: str, horizon: int, shown: str) -> None:
+    assert cell_table(result(cell(actuator=actuator, horizon_ticks=horizon)))[1][2] == shown
 
 
 @pytest.mark.parametrize(("actuator", "horizon"), [("newest", 1), ("stop-and-wait", 1), ("scheduled", 10)])

@@ -313,7 +313,7 @@ def test_a_stop_ends_the_episode_says_goodbye_and_returns_what_there_is():
 def test_a_run_begins_when_it_may_and_not_before():
     task = Endless(ticks=3)
     world = World(task.description, 1)
-    _, service = build(world, task=task, may_start=lambda: world.now >= 1002.0)
+    _, service = build(world, task=task, may_start=lambda episode: world.now >= 1002.0)
     task.on_step = lambda tick: None if world.now >= 1002.0 else pytest.fail("too early")
     assert service.run().complete
     assert world.now == pytest.approx(1002.04, abs=0.02)

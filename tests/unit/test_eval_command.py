@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from scored_policies import DOORKEY, lstm
 
 from netlab.agents.policy_file import write_policy
 from netlab.agents.ppo_config import GridLayout
+from netlab.agents.shipped_policies import shipped_path
 from netlab.cli.main import main
 from netlab.control.feature_spec import FeatureSpec
 from netlab.envs.registry import make_vector_task
@@ -37,10 +39,10 @@ def test_a_table_has_a_row_a_network(policy, tmp_path):
     networks = [word for network in ("none", "wifi-degraded", drawn) for word in ("--network", network)]
     status, stdout, stderr = evaluate(policy, "--episodes", 5, *networks)
     assert status == 0, stderr
-    assert "linear-file: CartPole-v1 scheduled 10, neutral; 5 episodes a network" in " ".join(stdout.split())
+    assert "linear-file: CartPole-v1 scheduled D, neutral; 5 episodes a network" in " ".join(stdout.split())
     rows = {line.split()[0]: line.split() for line in stdout.splitlines() if line.strip()}
-    assert rows["none"][1:4] == ["500.0±0.0", "500.0", "-"]
-    assert rows["wifi-degraded"][1:4] == ["500.0±0.0", "500.0", "0.0%"]
+    assert rows["none"][1:5] == ["11", "500.0±0.0", "500.0", "-"]
+    assert rows["wifi-degraded"][1:5] == ["10", "500.0±0.0", "500.0", "0.0%"]
     assert "80±40" in rows["wifi-degraded"] and "82±38" in rows["wifi-degraded"] and "10%" in rows["wifi-degraded"]
     assert [line.split() for line in stdout.splitlines() if "500.0±0.0" in line][2][-4:-1] == ["-", "-", "-"]
     assert "clipped" in stdout  # what the profile warns of
@@ -79,6 +81,39 @@ def test_what_is_asked_of_the_play_is_what_is_played(policy):
         assert (control["actuator"], control["horizon"], control["fallback"]) == expected
 
 
+def test_a_horizon_that_is_one_for_all_is_in_the_title(policy):
+    networks = ("--network", "wifi-normal", "--network", "wifi-degraded")
+    _, stdout, _ = evaluate(policy, "--episodes", 1, *networks)
+    assert "scheduled 10, neutral" in stdout
+    (heading,) = [line.split() for line in stdout.splitlines() if line.startswith(" network")]
+    assert heading[1] == "return"
+
+
+def test_a_horizon_that_is_fitted_to_each_network_has_a_column():
+    networks = ("--network", "wifi-normal", "--network", "wifi-degraded")
+    status, stdout, stderr = evaluate("linear-predict", "--episodes", 1, *networks)
+    assert status == 0, stderr
+    assert "scheduled D, neutral" in stdout and "D: decided so many ticks ahead" in stdout
+    rows = {line.split()[0]: line.split() for line in stdout.splitlines() if line.strip()}
+    assert rows["network"][1:3] == ["D", "return"]
+    assert (rows["wifi-normal"][1], rows["wifi-degraded"][1]) == ("4", "10")
+    assert max(map(len, stdout.splitlines())) <= 80
+
+
+def test_a_shipped_policy_is_played_in_rows_as_a_file_is():
+    """By its name, and by the name with another seed: 300 episodes in two chunks of rows."""
+    words = ("--network", "wifi-normal", "--episodes", 300, "--json")
+    told = [
+        json.loads(evaluate(name, *words)[1])["scores"][0] for name in ("cartpole-baseline", "cartpole-baseline-2")
+    ]
+    assert [one["policy"] for one in told] == ["cartpole-baseline", "cartpole-baseline-2"]
+    assert [one["card"]["training"]["seed"] for one in told] == [1, 2]
+    for one in told:
+        path = shipped_path(one["policy"])
+        assert one["returns"] == list(score(path, "wifi-normal", episodes=300).returns)
+        assert one["policy_sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def test_the_usual_networks_are_gone_through_unless_others_are_named():
     status, stdout, _ = evaluate("linear", "--episodes", 1, "--json")
     assert status == 0
@@ -103,10 +138,10 @@ def test_success_is_told_of_a_task_with_a_goal(tmp_path):
         (("none.safetensors",), 2, "cannot be read"),
         (("linear", "--network", "wifi-degrade"), 2, "did you mean 'wifi-degraded'?"),
         (("linear", "--network", "none.toml"), 2, "cannot be read"),
-        (("linear", "--horizon", "soon"), 2, "neither a number of ticks nor adaptive"),
+        (("linear", "--horizon", "soon"), 2, "Or adaptive: the agent chooses."),
         (("linear", "--horizon", "0"), 2, "horizon"),
         (("linear", "--horizon", "4"), 2, "has no horizon"),
-        (("linear", "--option", "push_n"), 2, "is not NAME=NUMBER"),
+        (("linear", "--option", "push_n"), 2, "is no NAME=NUMBER"),
         (("linear", "--option", "push=3"), 2, "did you mean 'push_n'?"),
         (("linear", "--option", "push_n=nan"), 2, "push_n"),
         (("linear", "--actuator", "stop-and-wait", "--fallback", "hold"), 2, "play an action twice"),

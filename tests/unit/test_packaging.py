@@ -56,6 +56,9 @@ def test_wheel_holds_each_room_and_its_data(wheel_names: list[str]) -> None:
     assert any(name.startswith("netlab/traces/data/") for name in wheel_names)
     assert "netlab/namespaces/guest/data/time_travel.config" in wheel_names
     assert "netlab/training/recipes/cartpole-baseline.toml" in wheel_names
+    shipped = [path.name for path in (ROOT / "agents" / "shipped").iterdir()]
+    assert shipped
+    assert {f"netlab/agents/shipped/{name}" for name in shipped} <= set(wheel_names)
 
 
 def test_help_loads_click_alone() -> None:

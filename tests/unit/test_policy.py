@@ -7,6 +7,7 @@ import pytest
 from netlab.agents.cartpole_linear import LinearCartPole
 from netlab.agents.cartpole_physics import CartPolePhysics
 from netlab.agents.policy import RECIPES, find_policy, make_policy
+from netlab.agents.shipped_policies import shipped_names
 from netlab.control import Persistence, Remote, Responder
 from netlab.envs.registry import make_task
 from netlab.errors import SpecError
@@ -30,7 +31,13 @@ def test_an_unknown_policy_is_answered_with_the_nearest():
     assert caught.value.hint == "did you mean 'linear-predict'?"
     with pytest.raises(SpecError) as caught:
         find_policy("ppo")
-    assert caught.value.hint == "one of: linear, linear-predict, or a file.safetensors"
+    assert caught.value.hint == (
+        f"one of: linear, linear-predict, {', '.join(shipped_names())}, or a file.safetensors"
+    )
+    for wrong, near in (("cartpole-papr", "cartpole-paper"), ("cartpole-predictor-22", "cartpole-predictor-2")):
+        with pytest.raises(SpecError) as caught:
+            find_policy(wrong)
+        assert caught.value.hint == f"did you mean {near!r}?"
 
 
 @pytest.mark.parametrize(

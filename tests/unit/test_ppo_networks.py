@@ -98,7 +98,7 @@ def test_a_grid_is_one_hot_alike_in_both() -> None:
     wanted = network(Inputs(torch.from_numpy(seen), torch.zeros((9, 0)), step))[0].detach().numpy()
     np.testing.assert_allclose(output, wanted, atol=1e-5)
     seen[0, 2] = 3.0
-    with pytest.raises(SpecError, match="outside 0"):
+    with pytest.raises(SpecError, match="whole numbers within 0"):
         one_hot_cells(seen[:, grid.start : grid.stop], grid)
     with pytest.raises(SpecError, match="ends at 10"):
         make_network(config, PPOSpaces(observation=9, action=DISCRETE), rng)

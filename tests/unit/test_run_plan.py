@@ -1,7 +1,8 @@
-"""RunPlan: what a request leaves open, the policy's file says, and what that leaves open, the mode."""
+"""RunPlan: what a request leaves open, the policy's file says, and what that leaves open, the network."""
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from netlab.modes.local import LocalMode
 from netlab.modes.mode import Mode
 from netlab.modes.plan import RunPlan
 from netlab.modes.remote import RemoteMode
+from netlab.modes.report import RunReport
 from netlab.modes.request import RunRequest
 
 LOCAL: Mode = LocalMode()
@@ -23,7 +25,7 @@ REMOTE: Mode = RemoteMode("127.0.0.1:9", "")
 
 
 def plan(mode: Mode, policy: str, **asked) -> RunPlan:
-    return RunPlan.of(RunRequest(policy=policy, **asked), mode.open_horizon)
+    return RunPlan.of(RunRequest(policy=policy, **asked), mode.between)
 
 
 @pytest.fixture
@@ -49,13 +51,15 @@ def test_a_request_beats_the_file(saved: str) -> None:
     assert (newest.actuator, newest.horizon_ticks) == ("newest", 1), "the D of scheduled is not newest's"
 
 
-@pytest.mark.parametrize(("mode", "horizon"), [(LOCAL, 1), (MODEL, ADAPTIVE_HORIZON), (REMOTE, ADAPTIVE_HORIZON)])
-def test_a_file_without_a_number_adapts_where_there_is_something_to_adapt_to(
-    tmp_path: Path, mode: Mode, horizon: int
+@pytest.mark.parametrize(
+    ("mode", "network", "horizon"), [(LOCAL, "", 1), (MODEL, "wifi-normal", 4), (REMOTE, "", ADAPTIVE_HORIZON)]
+)
+def test_a_file_without_a_number_is_fitted_where_the_network_is_known_and_adapts_elsewhere(
+    tmp_path: Path, mode: Mode, network: str, horizon: int
 ) -> None:
     path = tmp_path / "adaptive.safetensors"
-    write_linear(path, horizon_ticks=None)
-    assert plan(mode, str(path)).horizon_ticks == horizon
+    write_linear(path, rate_hz=50.0, horizon_ticks=None)
+    assert plan(mode, str(path), network=network).horizon_ticks == horizon
 
 
 @pytest.mark.parametrize(
@@ -65,6 +69,15 @@ def test_a_file_without_a_number_adapts_where_there_is_something_to_adapt_to(
 def test_a_name_says_no_horizon_and_gets_the_links(mode: Mode, network: str, horizon: int) -> None:
     made = plan(mode, "linear-predict", network=network)
     assert (made.actuator, made.horizon_ticks, made.task.rate_hz) == ("scheduled", horizon, 50.0)
+
+
+def test_a_file_says_the_fallback_too(tmp_path: Path) -> None:
+    path = tmp_path / "holds.safetensors"
+    write_linear(path, actuator="newest", horizon_ticks=None, fallback="hold")
+    assert plan(MODEL, str(path)).fallback == "hold"
+    assert plan(MODEL, str(path), fallback="neutral").fallback == "neutral"
+    assert plan(MODEL, str(path), actuator="stop-and-wait").fallback == "neutral", "it takes no other"
+    assert plan(MODEL, "linear").fallback == "neutral"
 
 
 def test_a_name_that_predicts_nothing_plays_the_newest() -> None:
@@ -118,6 +131,32 @@ def test_a_file_for_another_task_is_refused_before_anything_runs(saved: str) -> 
     with pytest.raises(SpecError, match="which it was made for") as caught:
         plan(MODEL, saved, task="netlab/Reacher-v0")
     assert caught.value.key == "--task"
+
+
+def test_a_shipped_policy_is_a_name_like_any_other() -> None:
+    made = plan(MODEL, "cartpole-predictor-2", network="wifi-normal")
+    assert (made.name, made.policy) == ("cartpole-predictor-2", "cartpole-predictor-2")
+    assert made.card is not None and made.card.training is not None and made.card.training.seed == 2
+    assert (made.actuator, made.horizon_ticks) == ("scheduled", made.card.horizon_ticks)
+
+
+def test_a_file_is_read_once_and_the_report_has_the_hash_of_what_was_played(
+    saved: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the file has changed before the episodes end."""
+    read: list[str] = []
+
+    def counted(path: str, **limits: object) -> bytes:
+        read.append(str(path))
+        return Path(path).read_bytes()
+
+    monkeypatch.setattr("netlab.agents.policy_file.read_file", counted)
+    made, before = plan(LOCAL, saved), hashlib.sha256(Path(saved).read_bytes()).hexdigest()
+    write_linear(Path(saved), gains=(0.0, 0.0, 0.0, 0.0))
+    report = RunReport.of(LOCAL, made, LOCAL.play(made, None, lambda line: None))
+    assert read == [saved]
+    assert report.policy_sha256 == report.run.policy_sha256 == before
+    assert report.run.returns == [500.0]
 
 
 def test_a_network_of_a_plan_is_parsed_once_and_kept(saved: str) -> None:

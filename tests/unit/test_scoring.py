@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 import numpy as np
 import pytest
@@ -173,22 +175,31 @@ def test_a_score_says_what_was_played():
 
 def test_a_card_says_how_it_is_played_unless_something_else_is_asked():
     file = with_card(linear_file(), actuator="scheduled", predictor="cartpole-physics")
-    played = find_entrant(file).played
-    assert (played.actuator, played.horizon) == ("scheduled", "adaptive")
-    assert Overrides(horizon=4).apply(played).horizon == 4
-    newest = Overrides(actuator="newest", fallback="hold").apply(played)
+    entrant, numbered = find_entrant(file), find_entrant(with_card(file, horizon_ticks=9))
+    one, many = find_network("wifi-degraded"), find_network("random")
+    assert many is not None and many.fixed is None
+    asked = Overrides()
+    assert [numbered.actuator, *(asked.apply(numbered, net, CARTPOLE).horizon for net in (None, one, many))] == [
+        "scheduled", 9, 9, 9,
+    ]  # fmt: skip
+    assert [asked.apply(entrant, net, CARTPOLE).horizon for net in (None, one, many)] == [1, 10, "adaptive"]
+    assert Overrides(horizon=4).apply(numbered, one, CARTPOLE).horizon == 4
+    assert Overrides(horizon="adaptive").apply(numbered, one, CARTPOLE).horizon == "adaptive"
+    newest = Overrides(actuator="newest", fallback="hold").apply(numbered, one, CARTPOLE)
     assert (newest.actuator, newest.horizon, newest.fallback) == ("newest", None, "hold")
-    plain = find_entrant(mlp_file(CARTPOLE, RICH, (4,))).played
-    assert Overrides(actuator="scheduled").apply(plain).horizon == "adaptive"
+    plain = find_entrant(mlp_file(CARTPOLE, RICH, (4,)))
+    assert plain.features == RICH and Overrides().apply(plain, one, CARTPOLE).features == RICH
+    assert Overrides(actuator="scheduled").apply(plain, many, CARTPOLE).horizon == "adaptive"
     with pytest.raises(SpecError, match="has no horizon"):
-        Overrides(horizon=3).apply(plain)
+        Overrides(horizon=3).apply(plain, one, CARTPOLE)
 
 
 def test_policies_without_a_file_are_scored_one_by_one():
     assert score("linear", episodes=2).returns == (500.0, 500.0)
     predicting = score("linear-predict", "ethernet-clean", episodes=2)
-    assert (predicting.control.actuator, predicting.control.horizon) == ("scheduled", "adaptive")
+    assert (predicting.control.actuator, predicting.control.horizon) == ("scheduled", 1)
     assert predicting.card is None and predicting.returns == (500.0, 500.0)
+    assert predicting.policy_sha256 == ""
 
 
 def test_the_gap_is_a_share_of_a_score_above_nothing():
@@ -200,7 +211,9 @@ def test_the_gap_is_a_share_of_a_score_above_nothing():
 def test_what_cannot_be_scored_is_refused(tmp_path):
     path = tmp_path / "a.safetensors"
     write_policy(linear_file(), path)
-    assert score(path, episodes=1).policy == "linear-file"
+    told = score(path, episodes=1)
+    assert told.policy == "linear-file"
+    assert told.policy_sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     with pytest.raises(SpecError, match="no policy is called"):
         score("best")
     with pytest.raises(SpecError, match="cannot be read"):

@@ -15,7 +15,6 @@ from netlab.envs.virtual.gymnasium_task import GymnasiumTask
 from netlab.envs.virtual.options import NetworkOptions
 from netlab.envs.virtual.virtual_network import VirtualNetwork
 from netlab.episode import model
-from netlab.episode.network import EventClock
 from netlab.episode.run import EpisodePlan, EpisodeRun
 from netlab.lab_spec import read_lab_spec
 from netlab.traces.presets import parse_preset
@@ -33,13 +32,6 @@ agent = "agent"
 policy = "{policy}"
 {options}
 """
-
-
-class ExactClock(EventClock):
-    """Begins each tick at its very moment, where Linux's select, and EventClock, are up to 20 us late."""
-
-    def wait_readable(self, fileno: int, duration_ns: int) -> bool:
-        return self._wait(duration_ns, self.is_readable)
 
 
 def run_model(folder: Path, profile: str, policy: str, seed: int, options: str) -> EpisodeRun:
@@ -91,14 +83,8 @@ NETWORKS = [
 @pytest.mark.parametrize(("lab", "options"), [NEWEST, HELD, SCHEDULED, ADAPTIVE, BY_TURNS])
 @pytest.mark.parametrize("policy", ["linear", "linear-predict"])
 def test_each_tick_is_the_model_corners(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    profile: str,
-    lab: str,
-    options: NetworkOptions,
-    policy: str,
+    tmp_path: Path, profile: str, lab: str, options: NetworkOptions, policy: str
 ) -> None:
-    monkeypatch.setattr(model, "EventClock", ExactClock)
     ours = in_wrapper(profile, policy, 2, options)
     assert ours == on_model(tmp_path, profile, policy, 2, lab)
     assert len(ours) > 5
@@ -114,25 +100,7 @@ def cartpole_by_turns() -> Task:
 def test_so_is_each_tick_of_a_task_that_takes_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str, lab: str, options: NetworkOptions
 ) -> None:
-    monkeypatch.setattr(model, "EventClock", ExactClock)
     monkeypatch.setattr(model, "make_task", lambda *asked: cartpole_by_turns())
     ours = in_wrapper(profile, "linear", 3, options, cartpole_by_turns())
     assert ours == on_model(tmp_path, profile, "linear", 3, lab)
     assert len(ours) > 5
-
-
-@pytest.mark.parametrize(("profile", "seed"), [("wifi-normal", 0), ("wifi-degraded", 17)])
-def test_a_tick_that_begins_late_is_all_that_parts_them(tmp_path: Path, profile: str, seed: int) -> None:
-    lab, options = NEWEST
-    ours = in_wrapper(profile, "linear-predict", seed, options)
-    run = run_model(tmp_path, profile, "linear-predict", seed, lab)
-    parted = next(tick for tick, (one, other) in enumerate(zip(ours, ticks_of(run), strict=False)) if one != other)
-    # There, what came within the 20 us after the tick's moment was in time.
-    moment_ns = parted * 20_000_000
-    after_ns = [
-        record.delivered_ns - moment_ns
-        for record in run.packets.records
-        if record.direction == "back" and record.delivered_ns is not None
-    ]
-    assert any(0 < late_ns <= 20_000 for late_ns in after_ns)
-    assert (ours[parted].source, run.ticks[parted].source) == ("neutral", "remote")

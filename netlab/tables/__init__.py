@@ -1,0 +1,1 @@
+"""Tables: many scores and comparisons at once, as pages; the roof's."""
