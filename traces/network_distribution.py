@@ -2,7 +2,7 @@
 
 ::
 
-    "random"  "clean"                built in         --.
+    "random"  "random-loss"  "clean" built in         --.
     "wifi-degraded@oneway"           one network         |
     "runs/lte.toml"                  one network         +--parse_network--> NetworkDistribution
     "runs/networks.toml"             ranges or choices --'                      | draw(seed)
@@ -33,6 +33,9 @@ __all__ = [
     "MAX_CHOICES",
     "PERFECT_LINK",
     "RANDOM",
+    "RANDOM_DELAY",
+    "RANDOM_JITTER",
+    "RANDOM_LOSS",
     "Choice",
     "LinkRanges",
     "NetworkDistribution",
@@ -263,6 +266,39 @@ RANDOM = NetworkDistribution(
     back=_EACH,
 )
 """What policies are trained on unless something else is asked for."""
+
+
+def _alone(what: str, description: str, each: LinkRanges) -> NetworkDistribution:
+    """Return ``random`` with one of its components alone, and as many clean episodes."""
+    return NetworkDistribution(
+        name=f"random-{what}", description=description, clean_ratio=RANDOM.clean_ratio, forward=each, back=each
+    )
+
+
+RANDOM_DELAY = _alone(
+    "delay",
+    "each way by itself: 0 to 100 ms, the same for all packets; no loss",
+    LinkRanges(delay_s=_EACH.delay_s),
+)
+"""Of ``random`` the delay alone."""
+
+# What a law has below zero is cut off, so a spread needs a mean: the middle of the delays of `random`, the same in all
+# episodes, which a policy can learn as what it is.
+_MIDDLE_S = _EACH.delay_s.at(0.5)
+
+RANDOM_JITTER = _alone(
+    "jitter",
+    "each way by itself: deviation 0 to 50 ms about a delay of 50 ms; no loss",
+    LinkRanges(delay_s=Range(_MIDDLE_S, _MIDDLE_S), jitter_s=_EACH.jitter_s),
+)
+"""Of ``random`` the jitter alone, about a delay that is the same in all episodes."""
+
+RANDOM_LOSS = _alone(
+    "loss",
+    "each way by itself: loss 0 to 15 %, half of it in bursts; no delay",
+    LinkRanges(loss_ratio=_EACH.loss_ratio, burst_ratio=_EACH.burst_ratio, burst_packets=_EACH.burst_packets),
+)
+"""Of ``random`` the loss alone."""
 
 CLEAN = NetworkDistribution(name="clean", description="no impairment at all", clean_ratio=1.0)
 """No network: every episode is clean."""

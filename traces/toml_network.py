@@ -27,6 +27,9 @@ from netlab.traces.network_distribution import (
     CLEAN,
     MAX_CHOICES,
     RANDOM,
+    RANDOM_DELAY,
+    RANDOM_JITTER,
+    RANDOM_LOSS,
     Choice,
     LinkRanges,
     NetworkDistribution,
@@ -38,7 +41,7 @@ from netlab.traces.toml_profile import MAX_FILE_BYTES, parse_profile
 
 __all__ = ["BUILT_IN", "parse_distribution", "parse_network"]
 
-BUILT_IN = {one.name: one for one in (RANDOM, CLEAN)}
+BUILT_IN = {one.name: one for one in (RANDOM, RANDOM_DELAY, RANDOM_JITTER, RANDOM_LOSS, CLEAN)}
 """Distributions that have a name."""
 
 MARK = "clean_ratio"
@@ -89,8 +92,8 @@ def parse_network(text: str) -> NetworkDistribution:
     """Return the distribution, or the one network of all episodes, that a person wrote.
 
     Args:
-        text: ``random``, ``clean``, a path ending in ``.toml`` (a distribution or a profile), or whatever
-            ``parse_preset`` takes.
+        text: A name of ``BUILT_IN``, such as ``random``; a path ending in ``.toml``, of a distribution or a profile;
+            or whatever ``parse_preset`` takes.
 
     Raises:
         SpecError: The file is a distribution that is not one.
