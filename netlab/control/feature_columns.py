@@ -102,6 +102,8 @@ class FeatureColumns:
         self._seen = RowRing(n, kept, width, kept) if kept else None
         # One more than is read: what was decided at a target is kept while that question may be asked again.
         self._decisions = RowRing(n, count + 1, space_width(task.action), count) if count else None
+        # Which of n decisions are for ticks that the newest observation has not seen, where that is 0 .. n ticks old.
+        self._is_pending = np.tri(count + 1, count, -1, np.float32).repeat(space_width(task.action), axis=1)
         self._ages = AgeWindow(n, NETWORK_WINDOW, AGE_CLIP_TICKS) if spec.network else None
         # Which of n bits are known where 0 .. n are: the lower triangle, with a row of zeros above.
         self._known = np.tri(spec.acknowledgement + 1, spec.acknowledgement, -1, np.int8)
@@ -163,7 +165,10 @@ class FeatureColumns:
         if self._decisions is not None:
             before = self._targets - 1
             self._skip_to(before, self._decisions)
-            out[:, self.layout["actions"]] = self._decisions.newest(before)
+            decided = self._decisions.newest(before)
+            if self.spec.pending:
+                decided *= self._is_pending.take(np.minimum(self._targets - self._tick, self.spec.actions), axis=0)
+            out[:, self.layout["actions"]] = decided
         if self._measured_from < self.size:
             out[:, self._measured_from :] = self._measured
         if self.spec.age:

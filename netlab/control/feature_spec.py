@@ -40,6 +40,8 @@ class FeatureSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         predicted: The first of them is the state predicted for the target tick instead; the others are the
             newest received.
         actions: The decisions for so many ticks before the target tick, latest first, pending ones included.
+        pending: Of those the pending ones alone, for ticks that the newest observation has not seen; zeros for the
+            others, which it already shows the effect of.
         age: How old the newest observation will be at the target tick, and the age that the edge measured.
         acknowledgement: What became of so many ticks before the newest observation: played, missed, unknown.
         network: Loss seen by the edge; mean and deviation of the ages that it measured.
@@ -51,6 +53,7 @@ class FeatureSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     stack: int = 1
     predicted: bool = False
     actions: int = 0
+    pending: bool = False
     age: bool = False
     acknowledgement: int = 0
     network: bool = False
@@ -62,7 +65,7 @@ class FeatureSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
                 raise SpecError(
                     f"{value!r:.80}: must be a whole number, {least} .. {most}", key=f"features.{name}"
                 )
-        for name in ("predicted", "age", "network"):
+        for name in ("predicted", "pending", "age", "network"):
             value = getattr(self, name)
             if type(value) is not bool:
                 raise SpecError(f"{value!r:.80}: must be true or false", key=f"features.{name}")

@@ -27,7 +27,7 @@ from netlab.modes.plan import RunPlan
 from netlab.modes.request import Between
 from netlab.traces.seed import DIRECTIONS
 
-__all__ = ["CornerMode"]
+__all__ = ["CornerMode", "episode_plan"]
 
 _EDGE, _AGENT = "edge", "agent"
 
@@ -48,9 +48,7 @@ class CornerMode:
 
     def play(self, plan: RunPlan, ticks: Path | None, say: Say) -> Played:
         """Play over a link; see ``Mode``."""
-        lab = _lab(plan)
-        lab.check()
-        played = self._corner.play(EpisodePlan.of(lab, "", plan.seed, plan.recipe), say)
+        played = self._corner.play(episode_plan(plan), say)
         early = played.packets.header.get("early", "")
         if early:
             say(f"{early}: they took draws that were meant for others; modes will not agree")
@@ -60,11 +58,21 @@ class CornerMode:
             WaySummary.of(way, [record for record in played.packets.records if record.direction == way])
             for way in DIRECTIONS
         )
-        return Played(run=_claimed(played.result), ways=ways)
+        return Played(run=_claimed(played.result), ways=ways, early=early)
+
+
+def episode_plan(plan: RunPlan) -> EpisodePlan:
+    """Return a plan as the episodes of a lab with two hosts and what lies between them.
+
+    Raises:
+        SpecError: No lab can be so.
+    """
+    lab = _lab(plan)
+    lab.check()
+    return EpisodePlan.of(lab, "", plan.seed, plan.recipe)
 
 
 def _lab(plan: RunPlan) -> LabSpec:
-    """Return two hosts and what lies between them."""
     horizon: int | Literal["adaptive"] | None = None
     if plan.actuator == "scheduled":
         horizon = plan.horizon_ticks or "adaptive"

@@ -32,10 +32,12 @@ class Played(Struct, frozen=True, kw_only=True):
     Attributes:
         run: What the environment's service reports.
         ways: What the network has delivered, forward and back; empty where nobody can see it.
+        early: Which packets took draws that were meant for an episode's, in words; empty where none did.
     """
 
     run: RunResult
     ways: tuple[WaySummary, ...] = ()
+    early: str = ""
 
 
 class Mode(Protocol):

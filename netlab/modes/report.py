@@ -50,6 +50,7 @@ class RunReport(Struct, frozen=True, kw_only=True):
         network: The network as it was asked for; empty for a clean link, or where there was none to ask for.
         asked: What that is, forward and back; empty without one.
         delivered: What became of the packets, forward and back; empty where nobody could see.
+        early: Which packets took draws that were meant for an episode's, in words; empty where none did.
         seed: Of the links and of the episodes' seeds.
         run: What the environment's service reports: episodes, counters, ages, machine.
     """
@@ -65,6 +66,7 @@ class RunReport(Struct, frozen=True, kw_only=True):
     network: str
     asked: tuple[WayAsked, ...]
     delivered: tuple[WaySummary, ...]
+    early: str
     seed: int
     run: RunResult
 
@@ -83,6 +85,7 @@ class RunReport(Struct, frozen=True, kw_only=True):
             network=plan.network,
             asked=_asked(plan),
             delivered=played.ways,
+            early=played.early,
             seed=plan.seed,
             run=played.run,
         )

@@ -35,6 +35,7 @@ specs = st.builds(
     stack=st.integers(1, 5),
     predicted=st.booleans(),
     actions=st.integers(0, 6),
+    pending=st.booleans(),
     age=st.booleans(),
     acknowledgement=st.integers(0, 9),
     network=st.booleans(),
@@ -79,7 +80,9 @@ def reference(spec, task, log, question):
     for seen in stack[: spec.stack]:
         row += one_hot(task.observation, seen).tolist()
     for back in range(1, spec.actions + 1):
-        action = log.decided.get(question.target_tick - back)
+        tick = question.target_tick - back
+        is_shown = not spec.pending or tick >= question.observation.tick
+        action = log.decided.get(tick) if is_shown else None
         width = task.action.n or 2
         row += [0.0] * width if action is None else one_hot(task.action, action).tolist()
     frame = question.observation

@@ -52,6 +52,7 @@ FEATURES = st.builds(
     stack=st.integers(1, 4),
     predicted=st.booleans(),
     actions=st.sampled_from([0, 1, 5]),
+    pending=st.booleans(),
     age=st.booleans(),
     acknowledgement=st.sampled_from([0, 3, 64]),
     network=st.booleans(),
