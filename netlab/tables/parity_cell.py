@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+import netlab
+from netlab.agents.policy import find_policy
 from netlab.episode.model import play_on_model
 from netlab.episode.run import read_ticks
 from netlab.errors import LabError
@@ -25,6 +28,8 @@ from netlab.modes.plan import RunPlan
 from netlab.modes.report import RunReport
 from netlab.modes.request import RunRequest
 from netlab.service_run import netlab_command
+from netlab.tables.cell import cell_key
+from netlab.tables.code_digest import code_digest
 from netlab.tables.parity_difference import FirstDifference, by_episode, first_differences, of_log
 from netlab.tables.parity_wrapper import EpisodeTick, play_in_wrapper
 from netlab.traces.packets.packet_log import PacketRecord
@@ -39,6 +44,18 @@ ENGINES = {
 }
 """What the services' packets go through, and how that is asked for."""
 
+_DECIDING = (
+    "netlab.agents",
+    "netlab.control",
+    "netlab.envs",
+    "netlab.episode",
+    "netlab.modes",
+    "netlab.namespaces",
+    "netlab.traces",
+    "netlab.wire",
+)
+"""Packages whose code decides what an episode does."""
+
 
 class Parting(Struct, frozen=True):
     """Where an episode is played in two ways, and from which tick on.
@@ -47,7 +64,7 @@ class Parting(Struct, frozen=True):
         episode: Number of the episode in its run.
         tick: The first tick that differs.
         what: What differs there: ``source``, ``age``, ``action``, ``reward`` or ``end``.
-        nearest_us: How close an arrival was to the beginning of that tick, or of the one before, on the model; None
+        nearest_us: How close an arrival was to the beginning of that tick, or of a neighbour, on the model; None
             where nothing arrived near them.
     """
 
@@ -67,6 +84,7 @@ class ParityEpisodes(Struct, frozen=True, kw_only=True):
         partings: Of the episodes that are not the same tick by tick.
         early: Which packets took draws that were meant for an episode's, in words: those cannot agree then.
         machine: Where the services ran.
+        seconds: How long it took.
     """
 
     services: tuple[float, ...]
@@ -75,6 +93,7 @@ class ParityEpisodes(Struct, frozen=True, kw_only=True):
     partings: tuple[Parting, ...]
     early: str
     machine: dict[str, object]
+    seconds: float
 
 
 class ParityCell(Struct, frozen=True, kw_only=True):
@@ -98,12 +117,34 @@ class ParityCell(Struct, frozen=True, kw_only=True):
     seed: int
     episodes: int
 
-    def compute(self) -> ParityEpisodes:
+    @property
+    def key(self) -> str:
+        """SHA-256 of all that decides the result; see ``Cell``."""
+        return cell_key(
+            "parity", self, find_policy(self.policy).sha256, netlab.__version__, code_digest(*_DECIDING)
+        )
+
+    @property
+    def title(self) -> str:
+        """What it is, in a line; see ``Cell``."""
+        actuator = f", {self.actuator}" if self.actuator else ""
+        return f"{self.policy}{actuator} on {self.network}, {self.engine}, run {self.seed}"
+
+    def compute(self) -> bytes:
+        """Play, and return ``ParityEpisodes`` as JSON; see ``Cell``.
+
+        Raises:
+            NetlabError: They cannot be played here.
+        """
+        return msgspec.json.encode(self.play())
+
+    def play(self) -> ParityEpisodes:
         """Play them both ways.
 
         Raises:
             NetlabError: They cannot be played here.
         """
+        began_s = time.monotonic()
         plan = self._plan()
         report, services = self._play_services()
         wrapper = play_in_wrapper(plan)
@@ -115,6 +156,7 @@ class ParityCell(Struct, frozen=True, kw_only=True):
             partings=_partings(plan, found, wrapper),
             early=report.early,
             machine=dict(report.run.machine),
+            seconds=time.monotonic() - began_s,
         )
 
     def _plan(self) -> RunPlan:

@@ -21,6 +21,7 @@ from netlab.envs.task import Step, Task
 from netlab.envs.virtual.options import NetworkOptions
 from netlab.envs.virtual.virtual_network import VirtualNetwork
 from netlab.lab_impairment import CLEAN
+from netlab.messages import HORIZON_ACTUATORS
 from netlab.modes.plan import RunPlan
 
 __all__ = ["EpisodeTick", "play_in_wrapper"]
@@ -66,7 +67,7 @@ def play_in_wrapper(plan: RunPlan) -> list[EpisodeTick]:
 
 def _options(plan: RunPlan) -> NetworkOptions:
     horizon: int | Literal["adaptive"] | None = None
-    if plan.actuator == "scheduled":
+    if plan.actuator in HORIZON_ACTUATORS:
         horizon = plan.horizon_ticks or "adaptive"
     return NetworkOptions(actuator=plan.actuator, horizon=horizon, fallback=plan.fallback)
 

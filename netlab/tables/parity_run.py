@@ -1,0 +1,96 @@
+"""play_parity: plays what is not in the store yet, more where a row is undecided, and adds all up.
+
+::
+
+    rows --first cells--> run_cells --> undecided rows --one cell more each--> run_cells --> ... --> ParityTable
+
+What runs in virtual time runs on all cores; what runs in real time runs alone, afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+import netlab
+from netlab.errors import SpecError
+from netlab.tables.cell import Cell
+from netlab.tables.cell_runner import RunCounts, run_cells
+from netlab.tables.cell_store import CellStore
+from netlab.tables.parity_cell import ParityEpisodes
+from netlab.tables.parity_plan import ParityRow
+from netlab.tables.parity_table import ParityLine, ParityTable, parity_line
+
+__all__ = ["play_parity"]
+
+Watch = Callable[[RunCounts, Cell | None], None]
+
+
+def play_parity(
+    rows: Sequence[ParityRow], store: CellStore, workers: int, watch: Watch = lambda counts, cell: None
+) -> ParityTable:
+    """Play the cells that the store does not have, and add all up.
+
+    Args:
+        rows: What is to be played.
+        store: Keeps each cell as it is finished.
+        workers: How many processes, in virtual time.
+        watch: Told how far it is.
+
+    Raises:
+        NetlabError: Cells failed; what is finished stays.
+    """
+    lines: dict[int, ParityLine] = {}
+    results: list[ParityEpisodes] = []
+    for is_virtual in (True, False):
+        chosen = {place: row for place, row in enumerate(rows) if ("virtual" in row.engine) is is_virtual}
+        for place, found in _played(chosen, store, workers if is_virtual else 1, watch):
+            lines[place] = parity_line(rows[place], found)
+            results += found
+    return ParityTable(
+        netlab=netlab.__version__,
+        kernels=dict(_kernel(result.machine) for result in results),
+        machine=results[-1].machine if results else {},
+        seconds=sum(result.seconds for result in results),
+        lines=tuple(lines[place] for place in sorted(lines)),
+    )
+
+
+def _played(
+    rows: dict[int, ParityRow], store: CellStore, workers: int, watch: Watch
+) -> Iterator[tuple[int, list[ParityEpisodes]]]:
+    """Yield each row's results, once its test is decided or it has as many cells as it may have."""
+    counts = {place: row.first_cells for place, row in rows.items()}
+    while counts:
+        run_cells(
+            [rows[place].cell(n) for place, count in counts.items() for n in range(count)], store, workers, watch
+        )
+        for place, count in list(counts.items()):
+            row = rows[place]
+            found = [_kept(store, row.cell(number).key) for number in range(count)]
+            if parity_line(row, found).verdict != "undecided" or count >= row.most_cells:
+                del counts[place]
+                yield place, found
+            else:
+                counts[place] = min(2 * count, row.most_cells)
+
+
+def _kept(store: CellStore, key: str) -> ParityEpisodes:
+    """Return a cell that is finished.
+
+    Raises:
+        SpecError: What is stored is none.
+    """
+    try:
+        return msgspec.json.decode(store.get(key) or b"", type=ParityEpisodes)
+    except msgspec.DecodeError as error:
+        hint = "remove the file: all that is in it can be computed again"
+        raise SpecError(f"cell {key[:12]}: {error}", store.path, hint=hint) from error
+
+
+def _kernel(machine: dict[str, object]) -> tuple[str, str]:
+    """Return what carried packets, and which kernel that was."""
+    return f"{machine.get('engine')}, {machine.get('clock')} time", str(
+        machine.get("guest") or machine.get("kernel")
+    )
