@@ -19,7 +19,7 @@ test: $(VENV)/.test-installed
 	$(BIN)/netlab guest build --if-possible & build=$$!; trap 'kill $$build 2>/dev/null' EXIT INT TERM; \
 	    $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache \
 	    && wait $$build
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --second-process
 
 # The kernel tests on Debian's 6.12 and 6.1 as well, in QEMU: on demand, about ten minutes a kernel.
 test-kernels: $(VENV)/.kernels-installed

@@ -22,7 +22,7 @@ from netlab.agents.shipped_policies import shipped_names, shipped_path, shipped_
 from netlab.control.policy import Persistence, Policy, Predictor
 from netlab.did_you_mean import did_you_mean
 from netlab.errors import SpecError
-from netlab.messages import TaskDescription
+from netlab.messages import ActuatorName, TaskDescription
 
 if TYPE_CHECKING:
     from netlab.agents.policy_file import PolicyFile
@@ -52,6 +52,12 @@ class Recipe(Struct, frozen=True, kw_only=True):
     def sha256(self) -> str:
         """Of its file's bytes, which is read once; empty of one that is code."""
         return "" if self.file is None else self.file.sha256
+
+    def problem_with(self, actuator: ActuatorName) -> str:
+        """Say why it cannot be played out so; empty where it can."""
+        if actuator == "planned" and self.file is not None and self.file.card.remembers_decisions:
+            return "planned asks anew about ticks that were decided, and this policy remembers what it decided"
+        return ""
 
     @property
     def horizon_ticks(self) -> int | None:

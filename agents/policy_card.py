@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from netlab.agents.model_card import ModelCard
 from netlab.agents.ppo_config import GridLayout
 from netlab.control.feature_spec import FeatureSpec
-from netlab.messages import MAX_ACTIONS, ShortText, TaskDescription
+from netlab.messages import HORIZON_ACTUATORS, MAX_ACTIONS, ActuatorName, ShortText, TaskDescription
 
 __all__ = ["PolicyCard", "Training"]
 
@@ -69,7 +69,7 @@ class PolicyCard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     grid: GridLayout | None = None
     choose: Literal["greedy", "sampled"] = "greedy"
     sampling_seed: Annotated[int, Meta(ge=0)] = 0
-    actuator: Literal["newest", "scheduled", "stop-and-wait"] = "newest"
+    actuator: ActuatorName = "newest"
     horizon_ticks: Annotated[int, Meta(ge=1, le=MAX_ACTIONS)] | None = None
     fallback: Literal["neutral", "hold"] = "neutral"
     predictor: Literal["none", "cartpole-physics", "learned"] = "none"
@@ -77,6 +77,11 @@ class PolicyCard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     training: Training | None = None
 
     @property
+    def remembers_decisions(self) -> bool:
+        """Whether what it decides depends on what it was asked before: then ``planned`` cannot ask it anew."""
+        return self.kind == "lstm" or self.features.actions > 0
+
+    @property
     def scheduled_ticks(self) -> int | None:
-        """D where it is meant to be ``scheduled`` with one; None where it is not, or with none in particular."""
-        return self.horizon_ticks if self.actuator == "scheduled" else None
+        """D where it is meant to be ``scheduled`` or ``planned`` with one; None where it is not, or with no D."""
+        return self.horizon_ticks if self.actuator in HORIZON_ACTUATORS else None

@@ -60,6 +60,8 @@ class PolicyFile(Struct, frozen=True):
         card, model = self.card, self.model
         if card.actuator == "stop-and-wait" and card.fallback != "neutral":
             return "stop-and-wait plays each decision once, and fallback 'hold' would repeat one"
+        if card.actuator == "planned" and card.remembers_decisions:
+            return "planned asks anew about ticks that were decided, which a policy that remembers cannot answer"
         if (card.predictor == "learned") != (model is not None) or card.model != (model and model.card):
             return "predictor 'learned' and a model in the file go together"
         if model is not None and model.card.observation.shape != card.task.observation.shape:

@@ -202,7 +202,7 @@ CARTPOLE = PPOConfig()
 """Reaches 500 on CartPole-v1 without a network in front of it."""
 
 DOORKEY = PPOConfig(
-    total_steps=500_000,
+    total_steps=1_000_000,
     horizon_steps=64,
     epochs=4,
     minibatches=4,

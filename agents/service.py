@@ -176,7 +176,7 @@ class AgentService:
         self._report(f"{session.peer}: {task.name} at {task.rate_hz:g} Hz, {hello.actuator}, horizon {ahead}")
 
     def _make_responder(self, hello: Hello) -> Responder:
-        refusal = self._recipe.refusal(hello.task)
+        refusal = self._recipe.refusal(hello.task) or self._recipe.problem_with(hello.actuator)
         if refusal:
             raise SpecError(refusal)
         policy, predictor = self._recipe.make(hello.task, hello.seed)

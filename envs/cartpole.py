@@ -6,7 +6,6 @@ Gymnasium takes the force from an attribute: a tick is its push to the right wit
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,13 @@ from netlab.envs.gymnasium_space import action_space, observation_space
 from netlab.envs.task import Step
 from netlab.errors import LocalProtocolError, SpecError
 from netlab.messages import TaskDescription
+from netlab.traces.quantity import shown
 
 __all__ = ["LIMIT_TICKS", "CartPole", "disturbance_n"]
 
 LIMIT_TICKS = 500
+MAX_PUSH_N = 1000.0
+"""Observations stay finite: a force without bound would end in NaN, which no limit ends an episode for."""
 _PUSH_RIGHT = 1
 _DISTURBANCE_STREAM = 1
 """Keeps the draws of the disturbance apart from Gymnasium's own, which come from the bare seed."""
@@ -98,8 +100,10 @@ def disturbance_n(seed: int, push_n: float) -> NDArray[np.float64]:
     Raises:
         SpecError: ``push_n`` is not a standard deviation.
     """
-    if not (math.isfinite(push_n) and push_n >= 0.0):
-        raise SpecError(f"{push_n}: must be finite and not below 0", key="push_n")
+    if not 0.0 <= push_n <= MAX_PUSH_N:  # which NaN is not either, and an int that no float holds
+        raise SpecError(
+            f"{shown(push_n)}: must be 0 .. {MAX_PUSH_N:g}", key="push_n", hint="an action pushes with 10 N"
+        )
     if not push_n:
         return np.zeros(LIMIT_TICKS)
     return np.random.default_rng((seed, _DISTURBANCE_STREAM)).normal(0.0, push_n, LIMIT_TICKS)

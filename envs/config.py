@@ -10,12 +10,23 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
+from netlab.envs.clash import Clash, Combination, Words, refuse_clashes
 from netlab.errors import SpecError
 from netlab.messages import ActuatorName
 
 __all__ = ["DEFAULT_HOLD_LIMIT_TICKS", "EnvConfig"]
 
 DEFAULT_HOLD_LIMIT_TICKS = 10
+
+_WORDS = {
+    Clash.NO_HORIZON: Words(
+        "horizon_ticks",
+        "--horizon D; `netlab profile show PROFILE` prints the D of a link, docs/control.md says why",
+    ),
+    Clash.HORIZON: Words("horizon_ticks", "--actuator scheduled, or no --horizon"),
+    Clash.FALLBACK: Words("fallback", "--fallback neutral"),
+    Clash.HOLD_LIMIT: Words("hold_limit_ticks", "--fallback hold, or no --hold-limit"),
+}
 
 
 class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,32 +83,15 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.episodes < 1:
             raise SpecError(f"{self.episodes}: must be at least 1", key="episodes")
         for name, duration_s in (("wait_s", self.wait_s), ("start_delay_s", self.start_delay_s)):
-            if not (math.isfinite(duration_s) and duration_s >= 0.0):
+            if not 0.0 <= duration_s < math.inf:
                 raise SpecError(f"{duration_s}: must be finite and not below 0", key=name)
-        if self.actuator == "scheduled" and self.horizon_ticks is None:
-            raise SpecError(
-                "the scheduled actuator needs a horizon",
-                key="horizon_ticks",
-                hint="--horizon D; `netlab profile show PROFILE` prints the D of a link, docs/control.md says why",
-            )
-        if self.actuator != "scheduled" and self.horizon_ticks not in (None, 1):
-            raise SpecError(
-                f"{self.horizon_ticks}: the {self.actuator} actuator plays what is there and has no horizon",
-                key="horizon_ticks",
-                hint="--actuator scheduled, or no --horizon",
-            )
-        if self.actuator == "stop-and-wait" and self.fallback != "neutral":
-            raise SpecError(
-                f"{self.fallback!r}: stop-and-wait plays each decision once, this fallback would add others",
-                key="fallback",
-                hint="--fallback neutral",
-            )
-        if self.fallback != "hold" and self.hold_limit_ticks is not None:
-            raise SpecError(
-                f"{self.hold_limit_ticks}: the {self.fallback} fallback holds nothing",
-                key="hold_limit_ticks",
-                hint="--fallback hold, or no --hold-limit",
-            )
+        asked = Combination(
+            actuator=self.actuator,
+            fallback=self.fallback,
+            horizon=self.horizon_ticks,
+            hold_limit_ticks=self.hold_limit_ticks,
+        )
+        refuse_clashes(asked, _WORDS)
         if self.fallback != "local" and self.local_policy:
             raise SpecError(
                 f"{self.local_policy!r}: the {self.fallback} fallback asks no policy",

@@ -20,6 +20,7 @@ from netlab.envs.gymnasium_space import action_space, observation_space
 from netlab.envs.task import Step
 from netlab.errors import FeatureMissing, LocalProtocolError, SpecError
 from netlab.messages import TaskDescription
+from netlab.traces.quantity import shown
 
 __all__ = [
     "ACTIONS",
@@ -128,7 +129,9 @@ def doorkey_description(rate_hz: float, limit_ticks: int) -> TaskDescription:
         SpecError: The limit is none.
     """
     if not (isinstance(limit_ticks, int) and 1 <= limit_ticks <= _MAX_LIMIT_TICKS):
-        raise SpecError(f"{limit_ticks}: must be a whole number, 1 .. {_MAX_LIMIT_TICKS}", key="limit_ticks")
+        raise SpecError(
+            f"{shown(limit_ticks)}: must be a whole number, 1 .. {_MAX_LIMIT_TICKS}", key="limit_ticks"
+        )
     view = gymnasium.spaces.Box(0, 255, (VIEW_CELLS, VIEW_CELLS, 3), np.uint8)
     return TaskDescription(
         name="MiniGrid-DoorKey-8x8-v0",

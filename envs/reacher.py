@@ -33,7 +33,7 @@ _STEPS_A_TICK = 4
 """A tick is 40 ms: 25 Hz."""
 
 _ACTION_COST = 0.01
-_NEAREST, _FARTHEST = 0.1, 0.95
+_NEAREST_RATIO, _FARTHEST_RATIO = 0.1, 0.95
 """Of a target from the base, as shares of the arm's reach."""
 _REACH_M = sum(LINKS_M)
 
@@ -48,7 +48,7 @@ def first_motion(draws: NDArray[np.float64]) -> tuple[ArmMotion, Any, Any]:
     rest = np.zeros(draws.shape[:-1])
     motion = ArmMotion(full_turn * draws[..., 0] - math.pi, full_turn * draws[..., 1] - math.pi, rest, rest)
     # Uniform in the area of the ring: the square of its radius is uniform.
-    share = _NEAREST**2 + (_FARTHEST**2 - _NEAREST**2) * draws[..., 2]
+    share = _NEAREST_RATIO**2 + (_FARTHEST_RATIO**2 - _NEAREST_RATIO**2) * draws[..., 2]
     radius_m = _REACH_M * np.sqrt(share)
     direction = full_turn * draws[..., 3]
     return motion, radius_m * np.cos(direction), radius_m * np.sin(direction)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Struct
@@ -11,16 +10,16 @@ from netlab.did_you_mean import did_you_mean
 from netlab.envs.cartpole import CartPole
 from netlab.envs.doorkey import DoorKey
 from netlab.envs.reacher import Reacher
-from netlab.envs.task import Task
+from netlab.envs.task import MAX_RATE_HZ, Task
 from netlab.envs.vector.cartpole import CartPoleColumns
 from netlab.envs.vector.doorkey import AIDS, DoorKeyColumns
 from netlab.envs.vector.reacher import ReacherColumns
 from netlab.envs.vector.vector_task import VectorTask
 from netlab.errors import SpecError
+from netlab.traces.quantity import shown
 
 __all__ = ["TASKS", "TaskEntry", "find_task", "make_task", "make_vector_task"]
 
-_MAX_RATE_HZ = 100_000.0
 _MAX_ROWS = 1 << 16
 _MOST_WHOLE = 2.0**53
 """Up to here a float holds every whole number."""
@@ -124,8 +123,8 @@ def find_task(name: str) -> TaskEntry:
 def _rate(entry: TaskEntry, rate_hz: float | None) -> float:
     if rate_hz is None:
         return entry.rate_hz
-    if not (math.isfinite(rate_hz) and 0.0 < rate_hz <= _MAX_RATE_HZ):
-        raise SpecError(f"{rate_hz}: must be above 0 and at most {_MAX_RATE_HZ:g}", key="rate_hz")
+    if not 0.0 < rate_hz <= MAX_RATE_HZ:
+        raise SpecError(f"{shown(rate_hz)}: must be above 0 and at most {MAX_RATE_HZ:g}", key="rate_hz")
     return rate_hz
 
 

@@ -6,6 +6,7 @@ Names become objects here, once; beyond this file nobody asks which actuator or 
 from __future__ import annotations
 
 import contextlib
+import functools
 import secrets
 from collections.abc import Callable, Mapping
 
@@ -15,11 +16,11 @@ import netlab
 from netlab.clock_name import in_virtual_time
 from netlab.control.actuators import make_actuator
 from netlab.control.edge import Edge
-from netlab.control.fallback import Fallback, Hold, Local, Neutral
 from netlab.control.policy import Policy
 from netlab.envs.agent_watch import AgentWatch
-from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS, EnvConfig
+from netlab.envs.config import EnvConfig
 from netlab.envs.loop import RealTimeLoop
+from netlab.envs.make_fallback import make_fallback
 from netlab.envs.registry import make_task
 from netlab.envs.result import RunResult
 from netlab.envs.service import EnvService, Progress
@@ -27,7 +28,6 @@ from netlab.envs.start_file import StartFile
 from netlab.envs.task import Task
 from netlab.envs.tick_log import TickLog
 from netlab.envs.uplink import Uplink
-from netlab.errors import SpecError
 from netlab.messages import PROTOCOL_VERSION, Hello, TaskDescription
 from netlab.stop_signals import stop_on_signals
 from netlab.wire.address import Address
@@ -66,10 +66,11 @@ def run_env_service(
     with contextlib.ExitStack() as stack:
         task = make_task(config.task, config.rate_hz, config.options)
         stack.callback(task.close)
+        make_policy = None if make_local_policy is None else functools.partial(make_local_policy, task.description)
         edge = Edge(
             task.description,
             make_actuator(config.actuator, 1 if config.horizon_ticks is None else config.horizon_ticks),
-            _make_fallback(config, task.description, make_local_policy),
+            make_fallback(config.fallback, config.hold_limit_ticks, make_policy),
             run=secrets.randbits(64),
         )
         service = _make_service(config, task, edge, progress, say)
@@ -116,17 +117,3 @@ def _say_hello(task: Task, edge: Edge, seed: int) -> Hello:
         horizon_ticks=edge.actuator.horizon_ticks,
         actuator=edge.actuator.name,
     )
-
-
-def _make_fallback(
-    config: EnvConfig,
-    task: TaskDescription,
-    make_local_policy: Callable[[TaskDescription], Policy] | None,
-) -> Fallback:
-    if config.fallback == "neutral":
-        return Neutral()
-    if config.fallback == "hold":
-        return Hold(DEFAULT_HOLD_LIMIT_TICKS if config.hold_limit_ticks is None else config.hold_limit_ticks)
-    if make_local_policy is None:
-        raise SpecError("the local fallback has no policy", key="fallback", hint="name one: --local-policy")
-    return Local(make_local_policy(task))

@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from netlab.control.values import Value
 from netlab.messages import TaskDescription
 
-__all__ = ["Step", "Task"]
+__all__ = ["MAX_RATE_HZ", "Step", "Task"]
+
+MAX_RATE_HZ = 100_000
+"""Of a ``TaskDescription``."""
 
 
 class Step(Struct, frozen=True):

@@ -21,7 +21,7 @@ class TickRecord(Struct, frozen=True, gc=False):
     Attributes:
         tick: Edge tick.
         episode: Episode number.
-        source: remote, hold, local or neutral.
+        source: remote, hold, local, neutral, or failed: neutral because the fallback failed.
         age_ticks: Age of a remote action; -1 for a fallback.
         action: What was applied; null is the neutral action.
         reward: Its reward.

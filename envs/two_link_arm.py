@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["FULL_TORQUES_N_M", "LINKS_M", "ArmMotion", "fingertip_m", "kinetic_energy_j", "move"]
+__all__ = ["FULL_TORQUES_N_M", "LINKS_M", "ArmMotion", "fingertip_m", "move"]
 
 LINKS_M = (0.5, 0.5)
 FULL_TORQUES_N_M = (2.0, 1.0)
@@ -82,10 +82,3 @@ def fingertip_m(motion: ArmMotion) -> tuple[Any, Any]:
     both = motion.q1 + motion.q2
     x = LINKS_M[0] * np.cos(motion.q1) + LINKS_M[1] * np.cos(both)
     return x, LINKS_M[0] * np.sin(motion.q1) + LINKS_M[1] * np.sin(both)
-
-
-def kinetic_energy_j(motion: ArmMotion) -> Any:
-    """Return the energy of the motion: q' M q' / 2."""
-    coupling = _B * np.cos(motion.q2)
-    v1, v2 = motion.v1, motion.v2
-    return 0.5 * (_A + 2.0 * coupling) * v1 * v1 + (_C + coupling) * v1 * v2 + 0.5 * _C * v2 * v2

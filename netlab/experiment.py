@@ -24,6 +24,7 @@ from netlab.errors import ProfileError
 from netlab.lab_impairment import CLEAN
 from netlab.lab_key import lab_key
 from netlab.machine import machine
+from netlab.messages import HORIZON_ACTUATORS
 from netlab.namespaces.kernel_wire import KernelWiring
 from netlab.namespaces.wire import Wiring
 from netlab.pool import pool_cell
@@ -122,7 +123,7 @@ def _split(experiment: Experiment, index: int, cell: Cell) -> Iterator[Share]:
             f"network {cell.network}: one direction loses everything: no agent could ever be reached",
             hint="for outages use a schedule with steps of loss = 100%",
         )
-    if cell.actuator != "scheduled":
+    if cell.actuator not in HORIZON_ACTUATORS:
         horizon = 1
     else:
         horizon = settled_horizon(cell.horizon_ticks, None, pair, experiment.rate_hz)

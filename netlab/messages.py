@@ -26,6 +26,7 @@ from msgspec import Meta, Struct
 
 __all__ = [
     "ADAPTIVE_HORIZON",
+    "HORIZON_ACTUATORS",
     "PROTOCOL_VERSION",
     "Action",
     "ActuatorName",
@@ -51,7 +52,9 @@ HISTORY_TICKS = 64
 # msgspec takes no bound past 63 bits; MessagePack itself has no integer above 2**64 - 1.
 UInt64 = Annotated[int, Meta(ge=0)]
 Tick = Annotated[int, Meta(ge=0, le=2**62)]
-ActuatorName = Literal["newest", "scheduled", "stop-and-wait"]
+ActuatorName = Literal["newest", "scheduled", "planned", "stop-and-wait"]
+HORIZON_ACTUATORS: frozenset[ActuatorName] = frozenset({"scheduled", "planned"})
+"""Those that are told a D: each decision is for a tick of its own."""
 ShortText = Annotated[str, Meta(max_length=200)]
 
 _UINT8_VALUES = 256

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from netlab.control.counters import EdgeCounters
 from netlab.control.histogram import Histogram
-from netlab.messages import ADAPTIVE_HORIZON
+from netlab.messages import ADAPTIVE_HORIZON, HORIZON_ACTUATORS
 
 __all__ = ["CellResult", "ExperimentResult", "Milliseconds", "cell_table"]
 
@@ -194,7 +194,7 @@ def cell_table(result: ExperimentResult) -> list[tuple[str, ...]]:
 
 def _ahead(cell: CellResult) -> str:
     """Return D; a dash for the newest action, which has none, and the name of any other actuator without one."""
-    if cell.actuator == "scheduled":
+    if cell.actuator in HORIZON_ACTUATORS:
         return "adaptive" if cell.horizon_ticks == ADAPTIVE_HORIZON else str(cell.horizon_ticks)
     return "-" if cell.actuator == "newest" else cell.actuator
 

@@ -23,6 +23,7 @@ from netlab.envs.result import RunResult
 from netlab.envs.service import Progress
 from netlab.errors import LabError
 from netlab.lab import Lab
+from netlab.messages import HORIZON_ACTUATORS
 from netlab.namespaces.host import Host
 from netlab.namespaces.link_plan import peer_variable
 from netlab.namespaces.play_log import PlayerCounts
@@ -218,7 +219,7 @@ def _agent_command(plan: ServicePlan, address: str) -> list[str]:
 
 
 def _env_command(plan: ServicePlan, address: str, folder: Path, start_path: Path) -> list[str]:
-    horizon = ["--horizon", plan.horizon_ticks or "adaptive"] if plan.actuator == "scheduled" else []
+    horizon = ["--horizon", plan.horizon_ticks or "adaptive"] if plan.actuator in HORIZON_ACTUATORS else []
     tick_log = ["--tick-log", plan.tick_log] if plan.tick_log else []
     return netlab_command(
         "env", "run", plan.task,

@@ -15,11 +15,12 @@ from __future__ import annotations
 import functools
 import os
 import platform
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+from folder_times import FolderTimes
 from kernel_clocks import (
     REAL,
     TWIN_SUFFIX,
@@ -31,7 +32,9 @@ from kernel_clocks import (
     wrong_clock,
 )
 from leaks import LeakCheck
-from remote_kernel import GuestRun, ReportFile
+from process_beside import ProcessBeside, ReportFile
+from remote_kernel import GuestRun
+from second_process import SHARED_OUT, SecondProcess, second_half
 
 # No deadlines: shared machines stall. Derandomised in CI, so that a failure there is one here.
 hypothesis.settings.register_profile("netlab", deadline=None)
@@ -52,6 +55,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "time, a guest in virtual time)",
     )
     parser.addoption(
+        "--second-process", action="store_true", help="run half of the unit and learning tests in a second process"
+    )
+    parser.addoption(
         "--clock", choices=[REAL, VIRTUAL], default=None, help="run kernel tests by this clock (default: both)"
     )
 
@@ -62,9 +68,10 @@ def pytest_configure(config: pytest.Config) -> None:
     ):  # as a report names them; they are made from the tests they are twins of
         config.args[:] = [name.removesuffix(TWIN_SUFFIX) for name in config.args]
         config.option.clock = VIRTUAL
-    reports = os.environ.get("NETLAB_TEST_REPORTS")
+    reports = os.environ.pop("NETLAB_TEST_REPORTS", None)  # not for a pytest that a test starts
     if reports:
         config.pluginmanager.register(ReportFile(config, Path(reports)))
+    config.pluginmanager.register(FolderTimes(TESTS))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -73,7 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         folder = item.path.relative_to(TESTS).parts[0]
         if folder in FOLDERS:
             item.add_marker(folder)
-    # Loopback first: its services live in real time, and later guests take both CPUs of a small machine. Guest
+    # Loopback first: its services live in real time, and later others take both CPUs of a small machine. Guest
     # tests before this process leaves the machine's network for good (lab); kernel tests last: the guests work
     # through them beside the others.
     order = {folder: place for place, folder in enumerate(FOLDERS)}
@@ -88,6 +95,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         ]
 
 
+def _last_of_their_kind(items: list[pytest.Item], beside: list[pytest.Item]) -> None:
+    """Put the tests of the second process behind those that run beside it here."""
+    able = [place for place, item in enumerate(items) if any(map(item.get_closest_marker, SHARED_OUT))]
+    apart = set(beside)
+    ordered = [items[place] for place in able if items[place] not in apart] + beside
+    for place, item in zip(able, ordered, strict=True):
+        items[place] = item
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     if config.option.collectonly:
@@ -95,25 +111,42 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     kernel_items = [item for item in session.items if item.get_closest_marker("kernel")]
     twins = [item for item in kernel_items if isinstance(item, VirtualTwin)]
     others = [item for item in kernel_items if not isinstance(item, VirtualTwin)]
-    starts = []
+    guests: list[Callable[[], ProcessBeside]] = []
     if others and _kernel_tests_go_to_guest(config):
-        starts.append(functools.partial(GuestRun.in_real_time, config, others))
+        guests.append(functools.partial(GuestRun.in_real_time, config, others))
     if twins and _missing("virtual") is None:
-        starts.append(functools.partial(GuestRun.in_virtual_time, config, twins))
-    guests = GuestStart(config, starts)
-    if session.items and not session.items[0].get_closest_marker("loopback"):
-        guests.start()
-    config.pluginmanager.register(guests, "netlab-guest-start")
+        guests.append(functools.partial(GuestRun.in_virtual_time, config, twins))
+    before_guests = ["loopback"]
+    starts = []
+    if config.getoption("--second-process") and (beside := second_half(session.items)):
+        _last_of_their_kind(session.items, beside)
+        starts.append(StartLater(config, [functools.partial(SecondProcess, config, beside)], ["loopback"]))
+        before_guests += SHARED_OUT
+    for start in (*starts, StartLater(config, guests, before_guests)):
+        start.where_due(session.items[0] if session.items else None)
+        config.pluginmanager.register(start)
 
 
-class GuestStart:
-    """Starts the guests with the kernel tests once the loopback tests are over."""
+class StartLater:
+    """Starts processes beside this one once the tests of some folders are over.
 
-    def __init__(self, config: pytest.Config, starts: list[Callable[[], GuestRun]]) -> None:
+    Args:
+        config: Of this run.
+        starts: What starts them.
+        after: The folders, which are run first.
+    """
+
+    def __init__(
+        self, config: pytest.Config, starts: list[Callable[[], ProcessBeside]], after: Iterable[str]
+    ) -> None:
         self._config = config
         self._starts = starts
+        self._after = tuple(after)
 
-    def start(self) -> None:
+    def where_due(self, next_item: pytest.Item | None) -> None:
+        """Start them if a test follows and it is of no such folder."""
+        if next_item is None or any(map(next_item.get_closest_marker, self._after)):
+            return
         while self._starts:
             self._config.pluginmanager.register(self._starts.pop()())
 
@@ -122,8 +155,7 @@ class GuestStart:
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
         outcome = yield
-        if nextitem is not None and not nextitem.get_closest_marker("loopback"):
-            self.start()
+        self.where_due(nextitem)
         return outcome
 
 

@@ -7,8 +7,10 @@ so ``LinkProfile(delay_s="30ms")`` has to be caught here.
 from __future__ import annotations
 
 import math
+import sys
 
 from netlab.errors import ProfileError
+from netlab.traces.quantity import shown
 
 __all__ = ["bounded_count", "bounded_duration_s", "bounded_number", "bounded_ratio"]
 
@@ -25,13 +27,14 @@ def bounded_number(name: str, value: object, low: float, high: float) -> float:
     Raises:
         ProfileError: Not a finite number, or outside the bounds.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    # Compared: math.isfinite has no answer for an int that no float holds.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise ProfileError(
-            f"{name} = {value!r}: must be a finite number",
+            f"{name} = {shown(value)}: must be a finite number",
             hint='in Python give SI units as numbers: 0.03 for 30 ms; in a file, text: "30ms"',
         )
     if not low <= value <= high:
-        raise ProfileError(f"{name} = {value!r}: must be within {low:g} .. {high:g}")
+        raise ProfileError(f"{name} = {shown(value)}: must be within {low:g} .. {high:g}")
     return float(value)
 
 
@@ -55,11 +58,11 @@ def bounded_duration_s(name: str, value: object) -> float:
     """
     duration_s = bounded_number(name, value, -math.inf, math.inf)
     if duration_s < 0.0:
-        raise ProfileError(f"{name} = {value!r}: is negative; a link cannot deliver before it was asked to")
+        raise ProfileError(f"{name} = {shown(value)}: is negative; a link cannot deliver before it was asked to")
     if duration_s > MAX_DURATION_S:
-        raise ProfileError(f"{name} = {value!r}: is longer than {MAX_DURATION_S:g} s", hint="at most 1h")
+        raise ProfileError(f"{name} = {shown(value)}: is longer than {MAX_DURATION_S:g} s", hint="at most 1h")
     if 0.0 < duration_s < LEAST_DURATION_S:
-        raise ProfileError(f"{name} = {value!r}: is shorter than a nanosecond, the kernel's unit")
+        raise ProfileError(f"{name} = {shown(value)}: is shorter than a nanosecond, the kernel's unit")
     return duration_s
 
 
@@ -70,7 +73,7 @@ def bounded_count(name: str, value: object, low: int, high: int) -> int:
         ProfileError: Not an int, or outside the bounds.
     """
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ProfileError(f"{name} = {value!r}: must be a whole number")
+        raise ProfileError(f"{name} = {shown(value)}: must be a whole number")
     if not low <= value <= high:
-        raise ProfileError(f"{name} = {value!r}: must be within {low} .. {high}")
+        raise ProfileError(f"{name} = {shown(value)}: must be within {low} .. {high}")
     return value

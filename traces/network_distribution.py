@@ -282,8 +282,8 @@ RANDOM_DELAY = _alone(
 )
 """Of ``random`` the delay alone."""
 
-# What a law has below zero is cut off, so a spread needs a mean: the middle of the delays of `random`, the same in all
-# episodes, which a policy can learn as what it is.
+# What a law has below zero is cut off, so a spread needs a mean: the middle of the delays of `random`. It is the
+# same in all episodes, so a policy can learn it as what it is.
 _MIDDLE_S = _EACH.delay_s.at(0.5)
 
 RANDOM_JITTER = _alone(

@@ -31,6 +31,10 @@ __all__ = ["Schedule", "Step"]
 
 MAX_STEPS = 100_000
 MAX_SCHEDULE_S = 30 * 24 * 3600.0
+LEAST_STEP_S = 1e-6
+"""No step, and so no pass, is shorter: no packet could tell, and a player would never be done with a moment."""
+_ROUNDING_S = 1e-9
+"""What a difference of two starts may be off: a double of 30 days knows half a nanosecond."""
 
 LEAST_BURSTS_A_STEP = 20
 """Each change restarts a loss chain in GOOD; a step of 20 mean bursts keeps the bias near 5 %."""
@@ -53,8 +57,8 @@ class Schedule(Struct, frozen=True):
     """Profiles with start times.
 
     Attributes:
-        steps: The first starts at 0, each later than the one before.
-        duration_s: Length of one pass, longer than the last start.
+        steps: The first starts at 0, each a microsecond or more after the one before.
+        duration_s: Length of one pass, as much longer than the last start.
         loop: Begin again after the duration.
         packet_rate_hz: Packets a second of the flow under test; needed by loss chains, which count packets.
 
@@ -89,19 +93,14 @@ class Schedule(Struct, frozen=True):
                     f"step 1: starts at {step.start_s!r} s: the first step must start at 0 s",
                     hint="say what the link does from the beginning, for example a step without delay",
                 )
-            if step.start_s <= before:
-                raise ProfileError(
-                    f"step {index + 1}: starts at {step.start_s!r} s: must be later than the step before, "
-                    f"{before!r} s"
-                )
+            what = f"step {index + 1}: starts at {step.start_s!r} s: must be later than the step before"
+            _check_follows(what, step.start_s, before)
             if not isinstance(step.profile, LinkProfile):
                 raise ProfileError(f"step {index + 1}: profile = {step.profile!r}: must be a LinkProfile")
             before = step.start_s
         bounded_number("duration_s", self.duration_s, 0.0, MAX_SCHEDULE_S)
-        if self.duration_s <= before:
-            raise ProfileError(
-                f"duration_s = {self.duration_s!r}: must be longer than the last start, {before!r} s"
-            )
+        what = f"duration_s = {self.duration_s!r}: must be longer than the last start"
+        _check_follows(what, self.duration_s, before)
 
     def _check_chains(self) -> None:
         """Refuse loss chains that each change would restart before they mean anything."""
@@ -211,6 +210,17 @@ class Schedule(Struct, frozen=True):
     def _mean(self, values: list[float]) -> float:
         lengths_s = [segment.length_s for segment in self.segments()]
         return float(np.average(values, weights=lengths_s))
+
+
+def _check_follows(what: str, at_s: float, before_s: float) -> None:
+    """Refuse a moment that does not come after the one before it, or too soon."""
+    if at_s <= before_s:
+        raise ProfileError(f"{what}, {before_s!r} s")
+    if at_s - before_s < LEAST_STEP_S - _ROUNDING_S:
+        raise ProfileError(
+            f"{what}, {before_s!r} s, by at least {LEAST_STEP_S:g} s",
+            hint="no packet could tell so short a step: leave it out, or make it longer",
+        )
 
 
 class _StepCaution(NamedTuple):

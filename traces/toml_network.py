@@ -37,6 +37,7 @@ from netlab.traces.network_distribution import (
 )
 from netlab.traces.presets import PRESETS, parse_preset
 from netlab.traces.quantity import DURATION, NUMBER, RATIO, WORD, Quantity, shown
+from netlab.traces.text_file import read_text_file
 from netlab.traces.toml_profile import MAX_FILE_BYTES, parse_profile
 
 __all__ = ["BUILT_IN", "parse_distribution", "parse_network"]
@@ -92,8 +93,8 @@ def parse_network(text: str) -> NetworkDistribution:
     """Return the distribution, or the one network of all episodes, that a person wrote.
 
     Args:
-        text: A name of ``BUILT_IN``, such as ``random``; a path ending in ``.toml``, of a distribution or a profile;
-            or whatever ``parse_preset`` takes.
+        text: A name of ``BUILT_IN``, such as ``random``; a path ending in ``.toml``, of a distribution or a
+            profile; or whatever ``parse_preset`` takes.
 
     Raises:
         SpecError: The file is a distribution that is not one.
@@ -227,19 +228,9 @@ class _Content(NamedTuple):
 def _read(path: Path) -> _Content:
     """Read a file that is a distribution or a profile."""
     try:
-        if path.exists() and not path.is_file():  # a named pipe would keep us waiting for ever
-            raise SpecError("is not a plain file", path, hint="name a TOML file")
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in its name
-        words = error.strerror if isinstance(error, OSError) else "no file has such a name"
-        raise SpecError(f"cannot be read: {words}", path, hint="check the path") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise SpecError(f"is larger than {MAX_FILE_BYTES >> 20} MiB, the most a network's file may have", path)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise SpecError(f"is not UTF-8 text (byte {error.start})", path) from None
+        text = read_text_file(path, MAX_FILE_BYTES)
+    except ValueError as error:
+        raise SpecError(str(error), path, hint="name the TOML file of a distribution or a profile") from None
     return _Content(text, _document(text, path))
 
 

@@ -32,6 +32,7 @@ from netlab.traces.pair import ProfilePair, Reading
 from netlab.traces.profile import LinkProfile
 from netlab.traces.quantity import DURATION, NUMBER, SWITCH, WORD, shown
 from netlab.traces.schedule import Schedule, Step
+from netlab.traces.text_file import read_text_file
 from netlab.traces.toml_provenance import provenance_lines, read_provenance
 from netlab.whole_file import write_whole
 
@@ -60,18 +61,9 @@ def read_profile(path: str | os.PathLike[str]) -> ProfilePair:
     """
     path = Path(path)
     try:
-        if path.exists() and not path.is_file():  # a named pipe would keep us waiting for ever
-            raise ProfileError(f"{path}: is not a plain file", hint="name a TOML file")
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise ProfileError(f"{path}: cannot be read: {error.strerror}", hint="check the path") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise ProfileError(f"{path}: is larger than {MAX_FILE_BYTES >> 20} MiB, the most a profile may have")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ProfileError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+        text = read_text_file(path, MAX_FILE_BYTES)
+    except ValueError as error:
+        raise ProfileError(f"{path}: {error}", hint="name a TOML file of one or two directions") from None
     return parse_profile(text, path=path)
 
 

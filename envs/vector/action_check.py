@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.envs.vector.flights import Bools
+from netlab.envs.virtual.spaces import bounds_of
 from netlab.errors import LocalProtocolError
 from netlab.messages import Space
 
@@ -26,10 +27,7 @@ class ActionCheck:
         self._space = space
         self._shape = (n, *space.shape)
         self._dtype = np.dtype(space.dtype)
-        self._low, self._high = (
-            np.array(bound, dtype=space.dtype).reshape(space.shape) if bound else sign * np.inf
-            for bound, sign in ((space.low, -1.0), (space.high, 1.0))
-        )
+        self._low, self._high = bounds_of(space)
 
     def __call__(self, actions: NDArray[Any], who: Bools) -> NDArray[Any]:
         """Return actions in the space's type; those of other rows than ``who`` ``[n]`` are not looked at.

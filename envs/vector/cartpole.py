@@ -1,6 +1,6 @@
 """CartPoleColumns: N copies of CartPole, equal to ``netlab.envs.cartpole`` to the last bit.
 
-The state is kept in double precision, ``[4, n]``, as Gymnasium keeps it, and shown in single. The equations are
+The state is kept in double precision, as Gymnasium keeps it, and shown in single. The equations are
 those of R. Florian, "Correct equations for the dynamics of the cart-pole system" (2007), without friction, which
 Gymnasium steps by explicit Euler; floating-point sums depend on their order, so the order here is Gymnasium's.
 """
@@ -24,8 +24,9 @@ _POLE_KG = 0.1
 _TOTAL_KG = 1.0 + _POLE_KG
 _HALF_POLE_M = 0.5
 _POLE_KG_M = _POLE_KG * _HALF_POLE_M
-_FORCE_N = 10.0
-_TICK_S = 0.02
+_FORCES_N = np.array([-10.0, 10.0])
+_TICKS_S = np.array([0.0, 0.02])
+"""What passes for a row that has no tick, and for one that has."""
 _LIMITS = np.array([[2.4], [12 * 2 * np.pi / 360]])
 """Of the cart's place in m and of the pole's angle."""
 
@@ -56,11 +57,19 @@ class CartPoleColumns:
         self._ticks = np.zeros(n, np.int64)
         self._first = FirstStates(_first_two_states)
         self._second = np.zeros((_STATES, n))  # of a row just reset, after a neutral tick
-        self._motion = np.zeros((_STATES, n))  # x, x_dot, theta, theta_dot
-        self._next = np.zeros((_STATES, n))
+        self._motion, self._steps = np.zeros((2, _STATES, n))  # x, x_dot, theta, theta_dot
+        self._speeds = self._motion[1::2]
+        self._places_now = self._motion[0::2]
+        self._tick_s = np.zeros(n)
         self._force_n = np.zeros(n)
         self._cos, self._sin, self._temp, self._work = np.zeros((4, n))
-        self._accelerations = np.zeros((2, n))  # of the cart, of the pole
+        self._accelerations = self._steps[1::2]  # of the cart, of the pole
+        self._place_steps = self._steps[0::2]
+        # In full: to broadcast a number takes longer.
+        self._pole_kg, self._total_kg, self._pole_kg_m, self._half_pole_m, self._gravity_m_s2, self._third = (
+            np.full(n, value)
+            for value in (_POLE_KG, _TOTAL_KG, _POLE_KG_M, _HALF_POLE_M, _GRAVITY_M_S2, 4.0 / 3.0)
+        )
         self._places = np.zeros((2, n))
         self._outside = np.zeros((2, n), np.bool_)
 
@@ -92,18 +101,20 @@ class CartPoleColumns:
 
     def step(self, actions: NDArray[Any], neutral: NDArray[np.bool_], active: NDArray[np.bool_]) -> None:
         """Push left (0), right (1) or not at all (neutral) for one tick in the active rows."""
-        np.multiply(actions, 2.0 * _FORCE_N, out=self._force_n)
-        np.subtract(self._force_n, _FORCE_N, out=self._force_n)
+        _FORCES_N.take(actions, mode="clip", out=self._force_n)
         np.copyto(self._force_n, 0.0, where=neutral)
         if self._push_n:
             # Rows that have ended stand behind their last push; what they would read is not used.
             self._force_n += self._pushes_n.take(self._first_push + self._ticks, mode="clip")
         self._accelerate()
-        self._move()
-        np.copyto(self._motion, self._next, where=active)
-        np.copyto(self.observations.T, self._motion, casting="same_kind")
+        # By the old speeds, and not at all where there is no tick.
+        _TICKS_S.take(active.view(np.int8), mode="clip", out=self._tick_s)
+        self._place_steps[:] = self._speeds
+        self._steps *= self._tick_s
+        self._motion += self._steps
+        self.observations[:] = self._motion.T
         self._ticks += active
-        np.abs(self._motion[0::2], out=self._places)
+        np.abs(self._places_now, out=self._places)
         np.greater(self._places, _LIMITS, out=self._outside)
         np.logical_or(self._outside[0], self._outside[1], out=self.terminated)
         np.greater_equal(self._ticks, LIMIT_TICKS, out=self.truncated)
@@ -115,42 +126,34 @@ class CartPoleColumns:
             self.step(np.zeros(self.n, np.int64), np.ones(self.n, np.bool_), mask)
             return
         np.copyto(self._motion, self._second, where=mask)
-        np.copyto(self.observations.T, self._motion, casting="same_kind")
+        self.observations[:] = self._motion.T
         self._ticks += mask
         np.copyto(self.rewards, 1.0, where=mask)
 
     def _accelerate(self) -> None:
         """Write the accelerations under the force, every row's."""
         cos, sin, temp, work, (cart, pole) = self._cos, self._sin, self._temp, self._work, self._accelerations
-        theta, theta_dot = self._motion[2], self._motion[3]
+        _, _, theta, theta_dot = self._motion
         np.cos(theta, out=cos)
         np.sin(theta, out=sin)
         np.square(theta_dot, out=temp)
-        temp *= _POLE_KG_M
+        temp *= self._pole_kg_m
         temp *= sin
         temp += self._force_n
-        temp /= _TOTAL_KG
+        temp /= self._total_kg
         np.square(cos, out=work)
-        work *= _POLE_KG
-        work /= _TOTAL_KG
-        np.subtract(4.0 / 3.0, work, out=work)
-        work *= _HALF_POLE_M
-        sin *= _GRAVITY_M_S2
+        work *= self._pole_kg
+        work /= self._total_kg
+        np.subtract(self._third, work, out=work)
+        work *= self._half_pole_m
+        sin *= self._gravity_m_s2
         np.multiply(cos, temp, out=pole)
         np.subtract(sin, pole, out=pole)
         pole /= work
-        np.multiply(pole, _POLE_KG_M, out=cart)
+        np.multiply(pole, self._pole_kg_m, out=cart)
         cart *= cos
-        cart /= _TOTAL_KG
+        cart /= self._total_kg
         np.subtract(temp, cart, out=cart)
-
-    def _move(self) -> None:
-        """Write every row's next motion: places by the old speeds, speeds by the accelerations."""
-        places, speeds = self._next[0::2], self._next[1::2]
-        np.multiply(self._motion[1::2], _TICK_S, out=places)
-        places += self._motion[0::2]
-        np.multiply(self._accelerations, _TICK_S, out=speeds)
-        speeds += self._motion[1::2]
 
 
 def _first_two_states(seeds: NDArray[np.int64]) -> NDArray[np.float64]:

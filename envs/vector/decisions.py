@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,25 @@ from numpy.typing import NDArray
 from netlab.envs.vector.flights import Bools, Numbers, Places
 from netlab.messages import Space
 
-__all__ = ["LatestDecisions", "RingDecisions"]
+__all__ = ["Decisions", "LatestDecisions", "RingDecisions"]
 
 _NONE = -1
+
+
+class Decisions(Protocol):
+    """What each row has decided."""
+
+    def clear(self, rows: Places) -> None:
+        """Forget the decisions of some rows, if they would be looked at."""
+        ...
+
+    def put(self, rows: Places, targets: Numbers, actions: NDArray[Any]) -> None:
+        """Keep the decisions of some rows; ``targets`` ``[n]``, ``actions`` ``[n, ...]``."""
+        ...
+
+    def for_targets(self, targets: Numbers) -> NDArray[Any]:
+        """Return the decision of each row for its target, ``[n, ...]``; without meaning where there is none."""
+        ...
 
 
 class LatestDecisions:

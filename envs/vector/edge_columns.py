@@ -13,126 +13,20 @@ actuator, so a decision is there when the newest frame has it. The twin of ``net
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netlab.envs.vector.flights import Bools, Column, Flights, Numbers, Places, rows_of
+from netlab.control.answers import ANSWERABLE_TICKS
+from netlab.envs.vector.actuator_columns import ActuatorColumns, Frames
+from netlab.envs.vector.decisions import Decisions
+from netlab.envs.vector.flights import Bools, Column, Flights, Numbers, Places
 from netlab.envs.vector.loss_columns import LossColumns
 
-__all__ = ["ActuatorColumns", "EdgeColumns", "Frames", "NewestColumns", "ScheduledColumns", "StopAndWaitColumns"]
+__all__ = ["EdgeColumns"]
 
-_ANSWERABLE_TICKS = 1024
-"""An answer to an older observation is dropped, as ``AnswerRecord`` does."""
 _NUMBER: Column = ((), np.dtype(np.int64))
-
-
-class Frames:
-    """The newest frame that has arrived in each row.
-
-    Args:
-        n: Number of rows.
-        action: Shape and type of an action.
-
-    Attributes:
-        tick: Tick of the observation it answers, ``[n]``; -1 where none has arrived.
-        first: The first tick it has a decision for, ``[n]``.
-        until: The last one, ``[n]``.
-        turn: Of that observation, ``[n]``.
-        action: The first decision, ``[n, *shape]``.
-    """
-
-    def __init__(self, n: int, action: Column) -> None:
-        self.tick = np.full(n, -1, dtype=np.int64)
-        self.first = np.zeros(n, dtype=np.int64)
-        self.until = np.full(n, -1, dtype=np.int64)
-        self.turn = np.full(n, -1, dtype=np.int64)
-        self.action = np.zeros((n, *action[0]), action[1])
-
-    def clear(self, rows: Places) -> None:
-        """Forget the frames of some rows."""
-        self.tick[rows] = self.until[rows] = self.turn[rows] = -1
-
-
-class ActuatorColumns(Protocol):
-    """Says which rows play a decision at a tick.
-
-    Attributes:
-        reads: What it must know of a frame besides its tick.
-    """
-
-    reads: tuple[str, ...]
-
-    def plays(self, frames: Frames, ticks: Numbers, turns: Numbers, who: Bools) -> Bools:
-        """Return where the newest frame has something to play at this tick, ``[n]``.
-
-        Args:
-            frames: The newest frames.
-            ticks: Each row's tick, ``[n]``.
-            turns: How many actions each has played, ``[n]``.
-            who: Which rows have a tick, ``[n]``.
-        """
-        ...
-
-    def clear(self, rows: Places) -> None:
-        """Forget all of some rows."""
-        ...
-
-
-class NewestColumns:
-    """Each frame is played once.
-
-    Args:
-        n: Number of rows.
-    """
-
-    reads: tuple[str, ...] = ("action",)
-
-    def __init__(self, n: int) -> None:
-        self._played = np.full(n, -1, dtype=np.int64)
-
-    def plays(self, frames: Frames, ticks: Numbers, turns: Numbers, who: Bools) -> Bools:
-        """Play a frame that is newer than the one played last."""
-        fresh: Bools = frames.tick > self._played
-        fresh &= who
-        np.copyto(self._played, frames.tick, where=fresh)
-        return fresh
-
-    def clear(self, rows: Places) -> None:
-        """Forget what was played."""
-        self._played[rows] = -1
-
-
-class ScheduledColumns:
-    """Each decision is played at its tick."""
-
-    reads: tuple[str, ...] = ("first", "until")
-
-    def plays(self, frames: Frames, ticks: Numbers, turns: Numbers, who: Bools) -> Bools:
-        """Play the decision for this tick."""
-        due: Bools = frames.first <= ticks
-        due &= ticks <= frames.until
-        due &= who
-        return due
-
-    def clear(self, rows: Places) -> None:
-        """Forget nothing: frames say what they are for."""
-
-
-class StopAndWaitColumns:
-    """Each turn's decision is played once."""
-
-    reads: tuple[str, ...] = ("action", "turn")
-
-    def plays(self, frames: Frames, ticks: Numbers, turns: Numbers, who: Bools) -> Bools:
-        """Play a decision of this turn."""
-        current: Bools = frames.turn == turns
-        current &= who
-        return current
-
-    def clear(self, rows: Places) -> None:
-        """Forget nothing: frames say which turn they are of."""
 
 
 class EdgeColumns:
@@ -140,13 +34,14 @@ class EdgeColumns:
 
     Args:
         n: Number of rows.
-        actuator: Which rows play what has arrived.
+        actuator: Which rows play what of what has arrived.
         hold_limit_ticks: The most ticks in a row that the last remote action is held; 0 for the neutral fallback.
         action: Shape and type of an action.
         tells_history: Whether ``turn`` and ``played`` are asked for.
-        counts_losses: Whether ``loss_seen`` is.
+        losses: Counts what ``loss_seen`` tells; None where it is not asked for.
 
     Attributes:
+        reads: What frames must tell besides their tick, by name.
         frames: The newest that have arrived.
         turn: Remote actions played in the episode, ``[n]``.
         played: Bit i: whether the tick i + 1 before the next one played a remote action, ``[n]``.
@@ -164,13 +59,14 @@ class EdgeColumns:
         action: Column,
         *,
         tells_history: bool,
-        counts_losses: bool,
+        losses: LossColumns | None,
     ) -> None:
         of_name = {"first": _NUMBER, "until": _NUMBER, "turn": _NUMBER, "action": action}
-        self._reads = {name: of_name[name] for name in actuator.reads}
-        self._flights = Flights(n, {"tick": _NUMBER, **self._reads})
-        self._losses = LossColumns(n) if counts_losses else None
+        self.reads = actuator.reads
+        self._flights = Flights(n, {"tick": _NUMBER} | {name: of_name[name] for name in actuator.reads})
+        self._losses = losses
         self.frames = Frames(n, action)
+        self._kept = [(name, getattr(self.frames, name)) for name in actuator.reads]
         self._actuator = actuator
         self._hold_limit_ticks = hold_limit_ticks
         self._tells_history = tells_history
@@ -210,7 +106,7 @@ class EdgeColumns:
         """
         if self._losses is not None:
             self._losses.push(arrives_ns, frame["tick"], who, self.frames.tick)
-        self._flights.push(arrives_ns, {"tick": frame["tick"], **{name: frame[name] for name in self._reads}})
+        self._flights.push(arrives_ns, frame)
 
     def receive(self, key: Numbers, ticks: Numbers, who: Bools) -> None:
         """Take in what has arrived in some rows.
@@ -220,26 +116,17 @@ class EdgeColumns:
             ticks: The newest ticks that were observed, ``[n]``.
             who: Which rows, ``[n]``.
         """
-        flights, newest = self._flights, self.frames.tick
-        first: Places | None = None
-        while True:
-            rows = rows_of(flights.arrived(key) & who)
-            if not rows.size:
-                break
-            places, _ = flights.take(rows)
-            if first is None:
-                first, last = rows, np.empty(len(who), dtype=np.int64)
-            last[rows] = places
-        if first is None:
+        flights = self._flights
+        rows, places = flights.take_newest(key, who)
+        if not rows.size:
             return
-        places = last.take(first)
         answered = flights.column("tick", places)
-        is_valid = ticks.take(first) - answered < _ANSWERABLE_TICKS
-        if not is_valid.all():
-            first, places, answered = first[is_valid], places[is_valid], answered[is_valid]
-        newest[first] = answered
-        for name in self._reads:
-            getattr(self.frames, name)[first] = flights.column(name, places)
+        is_late = ticks.take(rows) - answered >= ANSWERABLE_TICKS  # as ``AnswerRecord`` drops them
+        if np.count_nonzero(is_late):
+            rows, places, answered = rows[~is_late], places[~is_late], answered[~is_late]
+        self.frames.tick[rows] = answered
+        for name, kept in self._kept:
+            kept[rows] = flights.column(name, places)
 
     def newest_age_ticks(self, ticks: Numbers) -> Numbers:
         """Return the age of the newest answer at these ticks, -1 before the first, ``[n]``."""
@@ -251,15 +138,16 @@ class EdgeColumns:
         assert self._losses is not None  # who asks has said so
         return self._losses.loss_seen(now_ns, self.frames.tick)
 
-    def play(self, ticks: Numbers, who: Bools, decided: NDArray[Any]) -> None:
+    def play(self, ticks: Numbers, who: Bools, decisions: Decisions) -> None:
         """Play a tick in some rows.
 
         Args:
             ticks: Each row's tick, ``[n]``.
             who: Which rows, ``[n]``.
-            decided: The decision that each row would play if it is there, ``[n, *shape]``.
+            decisions: What the remotes have decided: a frame that has arrived need not carry it.
         """
         remote = self._actuator.plays(self.frames, ticks, self.turn, who)
+        decided = self._actuator.decided(self.frames, ticks, decisions)
         np.copyto(self.is_remote, remote, where=who)
         np.copyto(self.actions, decided, where=_over(remote, self.actions))
         np.copyto(self.age_ticks, -1, where=who)

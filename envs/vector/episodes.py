@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from netlab.envs.vector.actuators import parts_of
 from netlab.envs.vector.edge_columns import EdgeColumns
 from netlab.envs.vector.episodes_ahead import EpisodesAhead
 from netlab.envs.vector.flights import Bools, Numbers, Places, key_at, rows_of
@@ -33,6 +34,10 @@ __all__ = ["VectorEpisodes"]
 
 _ONLY_EPISODE = 0
 """Its number on the wire, in each episode: both halves are fresh."""
+_NOTHING_YET = {"age": -1, "loss": 0.0, "played": 0, "turn": 0, "is_neutral": True}
+"""What the first observation of an episode says, besides what is seen."""
+_IN_LENGTHS = frozenset({"age", "played", "turn", "is_neutral"})
+"""What an observation's length hangs on."""
 
 
 class VectorEpisodes:
@@ -76,10 +81,12 @@ class VectorEpisodes:
         self.plays_at_once = description.pace == "real-time"
         self.links = RowLinks(network, options.link, n, 1.0 / description.rate_hz, tells_figures=tells_figures)
         has_rate = self.links.has_rate
-        self.remote = RemoteColumns(options, description, n, predictor, knows_turns=has_rate)
-        self.edge: EdgeColumns = make_edge(options, description, n, knows_lengths=has_rate)
+        parts = parts_of(options.actuator)
+        self.remote = RemoteColumns(options, parts, description, n, predictor, knows_turns=has_rate)
+        self.edge: EdgeColumns = make_edge(options, parts, description, n, knows_lengths=has_rate)
+        self._sends_action = "action" in self.edge.reads
+        self._sends_targets = "until" in self.edge.reads or has_rate
         self._link = options.link
-        self._is_scheduled = options.actuator == "scheduled"
         self._first_tick = task.first_tick if isinstance(task, KnowsFirstTick) else None
         self._lengths: FrameLengths | None = None
         if has_rate:
@@ -95,8 +102,29 @@ class VectorEpisodes:
         self._carried = np.zeros(n)  # what tick 0 gave, until the first step
         self._next_ns = np.zeros(n, dtype=np.int64)  # when the next tick begins
         self._next_key = np.zeros(n, dtype=np.int64)
+        self._message = self._empty_message()
+        self._edge_says = [name for name in ("played", "turn", "is_neutral") if name in self._message]
         self._await_next_tick()
         self._first_next = int(self._next_ns[0]), int(self._next_key[0])
+
+    def _empty_message(self) -> dict[str, NDArray[Any]]:
+        """Return room for what observations say, as far as somebody reads it, by name, ``[n, ...]`` each.
+
+        A row plays, and the next one begins, before all rows' messages leave together.
+        """
+        edge = self.edge
+        like = {
+            "seen": self.task.observations,
+            "age": self.tick,
+            "loss": self.rewards,
+            "played": edge.played,
+            "turn": edge.turn,
+            "is_neutral": edge.is_neutral,
+        }
+        read = self.remote.reads | (_IN_LENGTHS if self._lengths is not None else frozenset())
+        message = {name: np.zeros_like(values) for name, values in like.items() if name in read}
+        message["tick"] = self.tick
+        return message
 
     @property
     def has_begun(self) -> bool:
@@ -138,8 +166,14 @@ class VectorEpisodes:
         return ticks
 
     def open_questions(self, who: Bools) -> None:
-        """Take in what arrives in some rows ``[n]`` before their next ticks, as far as the first question."""
-        self.is_open |= self._accept(who & ~self.is_over)
+        """Send what these rows ``[n]`` observed last, and take in what arrives there before their next ticks.
+
+        Args:
+            who: Those that have made a tick or begun an episode since.
+        """
+        who = who & ~self.is_over
+        self._send_observations(who)
+        self.is_open |= self._accept(who)
 
     def begin(self, rows: Places) -> None:
         """Begin the next episode of some rows: observe tick 0, and play it unless that is done at its end."""
@@ -157,7 +191,7 @@ class VectorEpisodes:
         self._next_ns[rows], self._next_key[rows] = self._first_next
         self.played_tick[rows] = -1
         self.is_open[rows] = False
-        self._observe(who)
+        self._observe_first(rows)
         if self.plays_at_once:
             self._live_first(who)
             self._carried[rows] = self.task.rewards[rows]
@@ -169,13 +203,12 @@ class VectorEpisodes:
         self.edge.receive(self._next_key, self.tick, who)
         if self.plays_at_once:
             self._advance(who)
-            self._observe(who)
+            self._observe()
             self._play(who)
             return
         self._play(who)
-        goes_on = who & ~self.is_over
-        self._advance(goes_on)
-        self._observe(goes_on)
+        self._advance(who & ~self.is_over)
+        self._observe()
 
     def _advance(self, who: Bools) -> None:
         self.tick += who
@@ -190,29 +223,37 @@ class VectorEpisodes:
         np.copyto(self._next_ns, begins, casting="unsafe")
         self._next_key = key_at(self._next_ns)
 
-    def _observe(self, who: Bools) -> None:
-        """Send what there is to see at the beginning of these rows' ticks."""
-        edge, remote, ticks = self.edge, self.remote, self.tick
-        message: dict[str, NDArray[Any] | None] = {
-            "tick": ticks,
-            "seen": self.task.observations,
-            "age": edge.newest_age_ticks(ticks) if remote.reads_ages or self._lengths is not None else None,
-            "loss": edge.loss_seen(self.now_ns) if remote.reads_losses else None,
-            "played": edge.played,
-            "turn": edge.turn,
-        }
+    def _observe(self) -> None:
+        """Keep what there is to see at the beginning of the rows' ticks; it is sent once all have theirs."""
+        edge, message = self.edge, self._message
+        message["seen"][:] = self.task.observations
+        if "age" in message:
+            message["age"][:] = edge.newest_age_ticks(self.tick)
+        if "loss" in message:
+            message["loss"][:] = edge.loss_seen(self.now_ns)
+        for name in self._edge_says:
+            message[name][:] = getattr(edge, name)
+
+    def _observe_first(self, rows: Places) -> None:
+        """Keep what there is to see as episodes begin in some rows: nothing has arrived or been played."""
+        self._message["seen"][rows] = self.task.observations[rows]
+        for name, nothing in _NOTHING_YET.items():
+            if name in self._message:
+                self._message[name][rows] = nothing
+
+    def _send_observations(self, who: Bools) -> None:
+        """Send what was kept of these rows."""
+        message = self._message
         lengths: int | Numbers = 0
         if self._lengths is not None:
-            age = message["age"]
-            assert age is not None  # computed where lengths are
-            lengths = self._lengths.of_observations(ticks, edge.turn, edge.played, age, edge.is_neutral)
-        remote.send(self.links.send_forward(self.now_ns, who, lengths), message)
+            lengths = self._lengths.of_observations(
+                self.tick, message["turn"], message["played"], message["age"], message["is_neutral"]
+            )
+        self.remote.send(self.links.send_forward(self.now_ns, who, lengths), message)
 
     def _play(self, who: Bools) -> None:
         """Live through the tick that was observed last in these rows."""
-        edge = self.edge
-        decided = self.remote.decisions.for_targets(self.tick) if self._is_scheduled else edge.frames.action
-        edge.play(self.tick, who, decided)
+        self.edge.play(self.tick, who, self.remote.decisions)
         self._live(who)
 
     def _live(self, who: Bools) -> None:
@@ -257,10 +298,10 @@ class VectorEpisodes:
             return
         remote = self.remote
         frame: dict[str, NDArray[Any]] = {"tick": remote.newest, "turn": remote.turn}
-        if not self._is_scheduled:
+        if self._sends_action:
             frame["action"] = remote.decisions.for_targets(remote.agenda.target)
         lengths: int | Numbers = 0
-        if self._is_scheduled or self._lengths is not None:
+        if self._sends_targets:
             frame["first"], frame["until"] = first, until = remote.agenda.answer()
             if self._lengths is not None:
                 lengths = self._lengths.of_actions(remote.newest, first, until, remote.turn)

@@ -93,11 +93,13 @@ class EpisodesAhead:
         """Make the next episodes of all rows that have used at least half of theirs."""
         made = []
         for row in np.flatnonzero(2 * self._used >= _DEPTH).tolist():
-            first = int(self._first[row] + self._used[row])
+            used = int(self._used[row])
+            first, left = int(self._first[row]) + used, _DEPTH - used
             if first + _DEPTH > MAX_EPISODES:
                 raise SpecError(f"{MAX_EPISODES} episodes of one run", key="seed", hint="reset with another seed")
-            run_seed, numbers = self.run_seeds[row], range(first, first + _DEPTH)
-            seeds = self._seeds[:, row]
+            run_seed, numbers = self.run_seeds[row], range(first + left, first + _DEPTH)
+            self._seeds[:, row, :left] = self._seeds[:, row, used:]
+            seeds = self._seeds[:, row, left:]
             seeds[_EPISODE] = [episode_seed(run_seed, number) for number in numbers]
             if self._draws_networks:
                 seeds[_NETWORK] = [network_seed(run_seed, number) for number in numbers]

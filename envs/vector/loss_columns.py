@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from netlab.control.answers import ANSWERABLE_TICKS
 from netlab.envs.vector.flights import NEVER, Bools, Numbers, Places
 from netlab.messages import HISTORY_TICKS
 
@@ -22,9 +23,11 @@ class LossColumns:
 
     Args:
         n: Number of rows.
+        period_ns: Length of a tick: an answer is no answer any more ``ANSWERABLE_TICKS`` after its observation.
     """
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n: int, period_ns: float) -> None:
+        self._period_ns = period_ns
         self._arrives_ns = np.full((_FIRST_CAPACITY, n), NEVER)
         self._ticks = np.full((_FIRST_CAPACITY, n), _NOT_SENT)
         self._stop = 0
@@ -44,7 +47,8 @@ class LossColumns:
         """
         if self._stop == len(self._ticks):
             self._make_room(newest)
-        self._arrives_ns[self._stop] = arrives_ns
+        is_late = arrives_ns > np.rint((ticks + ANSWERABLE_TICKS) * self._period_ns)
+        self._arrives_ns[self._stop] = np.where(is_late, NEVER, arrives_ns)
         self._ticks[self._stop] = np.where(who, ticks, _NOT_SENT)
         self._stop += 1
 

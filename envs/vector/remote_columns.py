@@ -20,14 +20,10 @@ from numpy.typing import NDArray
 
 from netlab.control.agenda import make_horizon
 from netlab.control.feature_columns import FeatureColumns, FrameColumns
+from netlab.control.feature_spec import FeatureSpec
 from netlab.control.horizon import FixedHorizon
-from netlab.envs.vector.agenda_columns import (
-    AgendaColumns,
-    EachObservationColumns,
-    EachTickColumns,
-    EachTurnColumns,
-)
-from netlab.envs.vector.decisions import LatestDecisions, RingDecisions
+from netlab.envs.vector.actuators import ActuatorParts
+from netlab.envs.vector.decisions import Decisions, LatestDecisions, RingDecisions
 from netlab.envs.vector.flights import Bools, Column, Flights, Numbers, Places, rows_of
 from netlab.envs.vector.horizon_columns import AdaptiveColumns, FixedColumns, HorizonColumns
 from netlab.envs.virtual.options import NetworkOptions
@@ -57,6 +53,7 @@ class RemoteColumns:
 
     Args:
         options: How the task is controlled.
+        parts: What belongs to its actuator.
         task: What is controlled, with the pace in force.
         n: Number of rows.
         predictor: Says what follows; persistence where None.
@@ -68,8 +65,7 @@ class RemoteColumns:
         decisions: What has been decided.
         features: What makes rows of questions.
         moment_ns: When the newest observation arrived, ``[n]``.
-        reads_ages: Whether observations must tell the age of the newest answer.
-        reads_losses: Whether they must tell the loss.
+        reads: What observations must tell, by name.
         newest: The newest accepted tick, ``[n]``.
         turn: That observation's, ``[n]``.
     """
@@ -77,6 +73,7 @@ class RemoteColumns:
     def __init__(
         self,
         options: NetworkOptions,
+        parts: ActuatorParts,
         task: TaskDescription,
         n: int,
         predictor: VectorPredictor | None,
@@ -87,20 +84,18 @@ class RemoteColumns:
         self._n = n
         self._predictor = predictor
         self.horizon = _horizon(options, task, n)
-        self.agenda = _agenda(options, task, n, self.horizon)
-        # By turns nothing that was decided is still to be played when a question is asked.
-        looks_back = options.actuator == "scheduled" or (predictor is not None and options.actuator == "newest")
+        self.agenda = parts.make_agenda(self.horizon, n, task.lead_ticks)
+        looks_back = parts.plays_at_targets or (predictor is not None and parts.has_pending)
         self._ring = RingDecisions(n, 2 * self.horizon.most_ticks + 1, task.action) if looks_back else None
-        self.decisions: RingDecisions | LatestDecisions = self._ring or LatestDecisions(n, task.action)
+        self.decisions: Decisions = self._ring or LatestDecisions(n, task.action)
         self.features = FeatureColumns(spec, task, n)
         dtype = np.dtype(space.dtype)
         self._sent = _sent_columns(
-            options, (space.shape, dtype), turns=knows_turns, ages=not self.horizon.is_fixed
+            spec, (space.shape, dtype), turns=knows_turns or parts.tells_turns, ages=not self.horizon.is_fixed
         )
         self._flights = Flights(n, self._sent)
         self._tells_history = "played" in self._sent
-        self.reads_ages = "age" in self._sent
-        self.reads_losses = "loss" in self._sent
+        self.reads = frozenset(self._sent)
         self.newest = np.full(n, -1, dtype=np.int64)
         self.moment_ns = np.zeros(n, dtype=np.int64)
         self.turn = np.zeros(n, dtype=np.int64)
@@ -133,15 +128,15 @@ class RemoteColumns:
         self.turn[rows] = 0
         self._is_new[rows] = False
 
-    def send(self, arrives_ns: Numbers, message: dict[str, NDArray[Any] | None]) -> None:
+    def send(self, arrives_ns: Numbers, message: dict[str, NDArray[Any]]) -> None:
         """Put an observation of some rows under way.
 
         Args:
             arrives_ns: When it arrives, ``[n]``; ``NEVER`` where it does not, or there is none.
             message: What it says, by name, ``[n, ...]`` each: ``tick``, ``seen``, ``age`` of the newest answer,
-                ``loss`` of answers, ``played`` ticks as bits, ``turn``; what nobody reads may be None.
+                ``loss`` of answers, ``played`` ticks as bits, ``turn``; what nobody reads may be left out.
         """
-        self._flights.push(arrives_ns, {name: message[name] for name in self._sent})  # type: ignore[misc]
+        self._flights.push(arrives_ns, message)
 
     def arrived(self, key: Numbers) -> Bools:
         """Return in which rows something that will be accepted arrives by the times of ``key_at``, ``[n]``."""
@@ -220,17 +215,8 @@ def _horizon(options: NetworkOptions, task: TaskDescription, n: int) -> HorizonC
     return FixedColumns(n, like.ticks) if isinstance(like, FixedHorizon) else AdaptiveColumns(n, like)
 
 
-def _agenda(options: NetworkOptions, task: TaskDescription, n: int, horizon: HorizonColumns) -> AgendaColumns:
-    if options.actuator == "stop-and-wait":
-        return EachTurnColumns(n, task.lead_ticks)
-    if options.actuator == "newest":
-        return EachObservationColumns(n, task.lead_ticks)
-    return EachTickColumns(horizon, n, task.lead_ticks)
-
-
-def _sent_columns(options: NetworkOptions, seen: Column, *, turns: bool, ages: bool) -> dict[str, Column]:
+def _sent_columns(spec: FeatureSpec, seen: Column, *, turns: bool, ages: bool) -> dict[str, Column]:
     """Return what travels with an observation: what somebody here reads."""
-    spec = options.features
     columns: dict[str, Column] = {"tick": _NUMBER, "seen": seen}
     if spec.age or spec.network or ages:
         columns["age"] = _NUMBER
@@ -238,6 +224,6 @@ def _sent_columns(options: NetworkOptions, seen: Column, *, turns: bool, ages: b
         columns["loss"] = ((), np.dtype(np.float64))
     if spec.acknowledgement:
         columns["played"] = ((), np.dtype(np.uint64))
-    if turns or options.actuator == "stop-and-wait":
+    if turns:
         columns["turn"] = _NUMBER
     return columns

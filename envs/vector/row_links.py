@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from netlab.envs.vector.episodes_ahead import Episodes
 from netlab.envs.vector.flights import Bools, Numbers, Places
 from netlab.envs.vector.way_figures import WayFigures
-from netlab.envs.virtual.asked_network import Network
+from netlab.envs.virtual.asked_network import Network, fixed_pair
 from netlab.envs.virtual.seeds import change_seed
 from netlab.errors import ProfileError
 from netlab.traces.model.episode_links import EpisodeLinks
@@ -26,9 +26,7 @@ from netlab.traces.model.state_table import Column, StateTable
 from netlab.traces.model.timed_states import TimedStates
 from netlab.traces.network_pool import NetworkPool
 from netlab.traces.pair import ProfilePair
-from netlab.traces.presets import parse_preset
 from netlab.traces.profile import LinkProfile
-from netlab.traces.schedule import Schedule
 from netlab.traces.seed import DIRECTIONS
 
 __all__ = ["RowLinks"]
@@ -141,14 +139,9 @@ class _OneNetwork:
 def _networks(network: Network) -> _Networks:
     if isinstance(network, NetworkPool):
         return network
-    if network is None:
-        network = LinkProfile()
-    if isinstance(network, str):
-        network = parse_preset(network)
-    if isinstance(network, ProfilePair):
-        return _OneNetwork(network)
-    if isinstance(network, LinkProfile | Schedule):
-        return _OneNetwork(ProfilePair("given", network, network))
+    pair = fixed_pair(LinkProfile() if network is None else network)
+    if pair is not None:
+        return _OneNetwork(pair)
     raise ProfileError(
         f"{type(network).__name__} is no network for many rows",
         hint="give None, a preset's name, a profile, a schedule, a pair of them, or a NetworkPool: "

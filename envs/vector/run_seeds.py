@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netlab.envs.virtual.seeds import MAX_RUN_SEED
+from netlab.envs.virtual.seeds import MAX_DRAWN_SEED, MAX_RUN_SEED
 from netlab.errors import SpecError
 
 __all__ = ["run_seeds"]
-
-_MAX_DRAWN_SEED = 2**32
 
 
 def run_seeds(seed: int | Sequence[int | None] | None, n: int, generator: np.random.Generator) -> list[int]:
@@ -26,7 +24,7 @@ def run_seeds(seed: int | Sequence[int | None] | None, n: int, generator: np.ran
         SpecError: Not as many seeds, or one out of range.
     """
     if seed is None:
-        seed = int(generator.integers(_MAX_DRAWN_SEED))
+        seed = int(generator.integers(MAX_DRAWN_SEED))
     seeds = list(seed) if isinstance(seed, Sequence) else [int(seed) + row for row in range(n)]
     if len(seeds) != n or any(one is None or not 0 <= one <= MAX_RUN_SEED for one in seeds):
         raise SpecError(f"{seed!r:.80}: must be {n} seeds, each 0 .. 2^64 - 1, or the first of them", key="seed")

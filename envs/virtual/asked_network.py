@@ -22,7 +22,7 @@ from netlab.traces.presets import parse_preset
 from netlab.traces.profile import LinkProfile
 from netlab.traces.schedule import Schedule
 
-__all__ = ["AskedNetwork", "DrawsNetworks", "Network", "Tracks"]
+__all__ = ["AskedNetwork", "DrawsNetworks", "Network", "Tracks", "fixed_pair"]
 
 
 class DrawsNetworks(Protocol):
@@ -53,16 +53,12 @@ class AskedNetwork:
     """
 
     def __init__(self, asked: Network) -> None:
-        if isinstance(asked, str):
-            asked = parse_preset(asked)
         self._draw: Drawn | None = None
         self._fixed: Tracks | None = None
         if asked is None:
             return
-        if isinstance(asked, ProfilePair):
-            self._fixed = _tracks(asked)
-        elif isinstance(asked, LinkProfile | Schedule):
-            self._fixed = (LinkTrack(asked), LinkTrack(asked))
+        if (pair := fixed_pair(asked)) is not None:
+            self._fixed = _tracks(pair)
         elif isinstance(asked, NetworkPool):
             self._draw = _draw_from(asked)
         elif hasattr(asked, "draw"):
@@ -92,6 +88,19 @@ class AskedNetwork:
                 hint="draw a ProfilePair, or None for a clean one",
             )
         return _tracks(pair)
+
+
+def fixed_pair(asked: object) -> ProfilePair | None:
+    """Return the network that is the same in each episode; None where it is no such one.
+
+    Raises:
+        ProfileError: Text that names no network.
+    """
+    if isinstance(asked, str):
+        return parse_preset(asked)
+    if isinstance(asked, LinkProfile | Schedule):
+        return ProfilePair("given", asked, asked)
+    return asked if isinstance(asked, ProfilePair) else None
 
 
 def _draw_from(pool: NetworkPool) -> Drawn:

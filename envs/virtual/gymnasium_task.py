@@ -6,7 +6,6 @@ tick for which there is no action.
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal, get_args
 
 import gymnasium
@@ -15,13 +14,12 @@ from numpy.typing import NDArray
 
 from netlab.control.values import Value, ValueCodec
 from netlab.envs.gymnasium_space import action_space, observation_space
-from netlab.envs.task import Step
+from netlab.envs.task import MAX_RATE_HZ, Step
 from netlab.errors import LocalProtocolError, SpecError
 from netlab.messages import Space, TaskDescription
+from netlab.traces.quantity import shown
 
 __all__ = ["GymnasiumTask"]
-
-_MAX_RATE_HZ = 100_000.0
 
 Pace = Literal["real-time", "turn-based"]
 
@@ -50,8 +48,8 @@ class GymnasiumTask:
         name: str = "",
         pace: Pace = "real-time",
     ) -> None:
-        if not (math.isfinite(rate_hz) and 0.0 < rate_hz <= _MAX_RATE_HZ):
-            raise SpecError(f"{rate_hz}: must be above 0 and at most {_MAX_RATE_HZ:g}", key="rate_hz")
+        if not 0.0 < rate_hz <= MAX_RATE_HZ:
+            raise SpecError(f"{shown(rate_hz)}: must be above 0 and at most {MAX_RATE_HZ:g}", key="rate_hz")
         if pace not in get_args(Pace):
             raise SpecError(f"{pace!r:.100}: must be one of {', '.join(get_args(Pace))}", key="pace")
         self._env = env

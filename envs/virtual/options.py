@@ -12,15 +12,27 @@ from msgspec import Meta, Struct
 
 from netlab.control.actuator import MAX_AHEAD_TICKS, Actuator
 from netlab.control.actuators import make_actuator
-from netlab.control.fallback import Fallback, Hold, Neutral
+from netlab.control.fallback import Fallback
 from netlab.control.feature_spec import FeatureSpec
-from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS
+from netlab.envs.clash import Clash, Combination, Words, refuse_clashes
+from netlab.envs.make_fallback import make_fallback
+from netlab.envs.task import MAX_RATE_HZ
 from netlab.errors import SpecError
 from netlab.messages import ADAPTIVE_HORIZON, ActuatorName
 
 __all__ = ["NetworkOptions"]
 
 _MAX_HOLD_TICKS = 1_000_000
+
+_WORDS = {
+    Clash.NO_HORIZON: Words(
+        "horizon",
+        "give a number of ticks (netlab.traces.horizon.horizon_ticks knows the fitting one), or 'adaptive'",
+    ),
+    Clash.HORIZON: Words("horizon", "actuator='scheduled', or no horizon"),
+    Clash.FALLBACK: Words("fallback", "fallback='neutral'"),
+    Clash.HOLD_LIMIT: Words("hold_limit_ticks", "fallback='hold', or no hold_limit_ticks"),
+}
 
 
 class NetworkOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,15 +41,16 @@ class NetworkOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     Attributes:
         rate_hz: Ticks a second; the task's own where None.
         transport: ``datagram``, or ``stream``: one TCP connection (docs/stream-model.md).
-        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
-        horizon: D of ``scheduled`` in ticks; ``adaptive`` follows what the edge measures, anew in each episode.
+        actuator: ``newest``, ``scheduled``, ``planned`` or ``stop-and-wait``.
+        horizon: D of ``scheduled`` or ``planned`` in ticks; ``adaptive`` follows what the edge
+            measures, anew in each episode.
         fallback: ``neutral`` or ``hold``.
         hold_limit_ticks: The most ticks in a row that ``hold`` holds; None is 10.
         link: Name of the link, which is in its seeds.
         features: What is made of a question.
     """
 
-    rate_hz: Annotated[float, Meta(gt=0, le=100_000)] | None = None
+    rate_hz: Annotated[float, Meta(gt=0, le=MAX_RATE_HZ)] | None = None
     transport: Literal["datagram", "stream"] = "datagram"
     actuator: ActuatorName = "newest"
     horizon: Annotated[int, Meta(ge=1, le=MAX_AHEAD_TICKS)] | Literal["adaptive"] | None = None
@@ -57,36 +70,18 @@ class NetworkOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         except msgspec.ValidationError as error:
             hint = "docs/virtual-network.md has the options and what they may be"
             raise SpecError(str(error), key="network options", hint=hint) from error
-        self._check_horizon()
-        self._check_fallback()
-
-    def _check_horizon(self) -> None:
-        if self.actuator == "scheduled" and self.horizon is None:
+        asked = Combination(
+            actuator=self.actuator,
+            fallback=self.fallback,
+            horizon=self.horizon,
+            hold_limit_ticks=self.hold_limit_ticks,
+        )
+        refuse_clashes(asked, _WORDS)
+        if self.actuator == "planned" and self.features.actions:
             raise SpecError(
-                "the scheduled actuator needs a horizon",
-                key="horizon",
-                hint="give a number of ticks, of which netlab.traces.horizon.horizon_ticks knows the fitting one, "
-                "or 'adaptive'",
-            )
-        if self.actuator != "scheduled" and self.horizon is not None:
-            raise SpecError(
-                f"{self.horizon!r}: the {self.actuator} actuator has no horizon",
-                key="horizon",
-                hint="actuator='scheduled', or no horizon",
-            )
-
-    def _check_fallback(self) -> None:
-        if self.actuator == "stop-and-wait" and self.fallback != "neutral":
-            raise SpecError(
-                f"{self.fallback!r}: stop-and-wait plays each decision once; this would play an action twice",
-                key="fallback",
-                hint="fallback='neutral'",
-            )
-        if self.fallback != "hold" and self.hold_limit_ticks is not None:
-            raise SpecError(
-                f"{self.hold_limit_ticks}: the {self.fallback} fallback holds nothing",
-                key="hold_limit_ticks",
-                hint="fallback='hold', or no hold_limit_ticks",
+                "planned asks about ticks again that were decided before: features cannot remember decisions",
+                key="features.actions",
+                hint="features without actions, or actuator='scheduled'",
             )
 
     @property
@@ -100,6 +95,4 @@ class NetworkOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def make_fallback(self) -> Fallback:
         """Return a fresh fallback."""
-        if self.fallback == "neutral":
-            return Neutral()
-        return Hold(DEFAULT_HOLD_LIMIT_TICKS if self.hold_limit_ticks is None else self.hold_limit_ticks)
+        return make_fallback(self.fallback, self.hold_limit_ticks)

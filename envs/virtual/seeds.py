@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "MAX_DRAWN_SEED",
     "MAX_EPISODES",
     "MAX_RUN_SEED",
     "change_seed",
@@ -35,6 +36,8 @@ __all__ = [
 ]
 
 MAX_RUN_SEED = 2**64 - 1
+MAX_DRAWN_SEED = 2**32
+"""Below it is the run that ``reset`` draws where it is given none."""
 MAX_EPISODES = 2**30
 """Beyond, the number of a change would not be one that a link seed has."""
 

@@ -33,13 +33,20 @@ from netlab.envs.virtual.episode import VirtualEpisode
 from netlab.envs.virtual.network import MessageLink, VirtualLink, VirtualWay
 from netlab.envs.virtual.options import NetworkOptions
 from netlab.envs.virtual.privileged import HasState, Privileged
-from netlab.envs.virtual.seeds import MAX_EPISODES, MAX_RUN_SEED, change_seed, episode_seed, network_seed
+from netlab.envs.virtual.seeds import (
+    MAX_DRAWN_SEED,
+    MAX_EPISODES,
+    MAX_RUN_SEED,
+    change_seed,
+    episode_seed,
+    network_seed,
+)
 from netlab.envs.virtual.spaces import action_space_of, feature_space_of
 from netlab.envs.virtual.stream_link import StreamLink
 from netlab.envs.virtual.tick_order import RealTimeOrder, TickOrder, TurnBasedOrder
 from netlab.envs.virtual.track import LinkTrack
 from netlab.errors import LocalProtocolError, SpecError
-from netlab.messages import TaskDescription
+from netlab.messages import HORIZON_ACTUATORS, TaskDescription
 from netlab.traces.profile import LinkProfile
 from netlab.traces.seed import Direction
 
@@ -48,7 +55,6 @@ __all__ = ["RUN", "VirtualNetwork"]
 RUN = 1 << 63
 """Identity of the run: like nearly all random ones as long as a 64-bit number can be on the wire."""
 
-_MAX_DRAWN_SEED = 2**32
 _NO_NETWORK: Tracks = (LinkTrack(LinkProfile()), LinkTrack(LinkProfile()))
 
 
@@ -120,7 +126,7 @@ class VirtualNetwork(gymnasium.Env[NDArray[np.float32], Any]):
             raise SpecError(f"{seed}: must be 0 .. 2^64 - 1", key="seed")
         super().reset(seed=seed)
         if seed is None and self._run_seed < 0:
-            seed = int(self.np_random.integers(_MAX_DRAWN_SEED))
+            seed = int(self.np_random.integers(MAX_DRAWN_SEED))
         if seed is not None:
             self._run_seed, self._episode_number = int(seed), -1
         if self._episode_number >= MAX_EPISODES:
@@ -159,7 +165,7 @@ class VirtualNetwork(gymnasium.Env[NDArray[np.float32], Any]):
         """Make all that an episode has for itself, so that nothing passes from one to the next."""
         seed, number, description, options = self._run_seed, self._episode_number, self.description, self.options
         drawn = self._network.draw(network_seed(seed, number))
-        if drawn is None and options.actuator != "scheduled":
+        if drawn is None and options.actuator not in HORIZON_ACTUATORS:
             # The answer is there before the tick is played: what happens in a turn over a link without delay. One
             # that is scheduled waits for its tick, which is the same however soon it was there.
             description = structs.replace(description, pace="turn-based")

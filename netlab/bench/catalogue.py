@@ -84,6 +84,44 @@ CATALOGUE: dict[str, Entry] = {
         where="train_time:train_time",
         wiring="model",
     ),
+    "cartpole-best": Entry(
+        about="CartPole, Wi-Fi-Degraded, both readings: the shipped policy with a learned model",
+        where="policy_scores:cartpole_best",
+        wiring="model",
+    ),
+    "cartpole-modelfree": Entry(
+        about="CartPole, Wi-Fi-Degraded, both readings, and no network: the model-free policy",
+        where="policy_scores:cartpole_modelfree",
+        wiring="model",
+    ),
+    "cartpole-rough": Entry(
+        about="CartPole pushed by 3 N a tick, bursts of loss: a learned model against exact physics",
+        where="rough:cartpole_rough",
+        wiring="model",
+        virtual_time=True,
+    ),
+    "doorkey-learned": Entry(
+        about="DoorKey, Wi-Fi-Degraded and no network: the network-aware LSTM alone",
+        where="policy_scores:doorkey_learned",
+        wiring="model",
+    ),
+    "doorkey-protocol": Entry(
+        about="DoorKey, Wi-Fi-Degraded: the baseline with stop-and-wait against no network",
+        where="policy_scores:doorkey_protocol",
+        wiring="model",
+    ),
+    "paper-method": Entry(
+        about="CartPole, all networks: the CALF paper's method, and its gap against the baseline's",
+        where="policy_scores:paper_method",
+        wiring="model",
+    ),
+    "parity": Entry(
+        about="shipped policies as services on real netem against the wrapper that trained them: mean returns",
+        where="parity:parity",
+        wiring="guest",
+        virtual_time=True,
+        starts_guests=True,
+    ),
     "engines-agree": Entry(
         about="real netem in virtual time against LinkModel: fates and delays of 2,000 packets an impairment",
         where="engines_agree:engines_agree",

@@ -50,11 +50,11 @@ def env() -> None:
 )
 @click.option(
     "--actuator",
-    type=click.Choice(["newest", "scheduled", "stop-and-wait"]),
+    type=click.Choice(["newest", "scheduled", "planned", "stop-and-wait"]),
     default=_ASKED.actuator,
     show_default=True,
-    help="Play what came last, or each decision on the tick it was made for, or one decision a turn, repeated "
-    "until it was played.",
+    help="Play what came last, or each decision on the tick it was made for (planned: and what was foreseen "
+    "beyond it), or one decision a turn, repeated until it was played.",
 )
 @click.option(
     "--horizon",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from netlab.messages import ADAPTIVE_HORIZON
+from netlab.messages import ADAPTIVE_HORIZON, HORIZON_ACTUATORS
 
 if TYPE_CHECKING:
     from netlab.episode.report import WaySummary
@@ -14,7 +14,7 @@ __all__ = ["control_words", "way_line"]
 
 def control_words(actuator: str, horizon_ticks: int) -> str:
     """Return how actions were played out; D where the actuator has one."""
-    if actuator != "scheduled":
+    if actuator not in HORIZON_ACTUATORS:
         return actuator
     return f"{actuator} {'adaptive' if horizon_ticks == ADAPTIVE_HORIZON else f'D={horizon_ticks}'}"
 

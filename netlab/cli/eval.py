@@ -44,7 +44,7 @@ _NETWORKS = ("none", "ethernet-clean", "wifi-normal", "wifi-degraded")
 )
 @click.option(
     "--actuator",
-    type=click.Choice(["newest", "scheduled", "stop-and-wait"]),
+    type=click.Choice(["newest", "scheduled", "planned", "stop-and-wait"]),
     help="What plays its actions  [default: as its file says].",
 )
 @click.option(
@@ -52,7 +52,7 @@ _NETWORKS = ("none", "ethernet-clean", "wifi-normal", "wifi-degraded")
     "horizon_ticks",
     type=HORIZON,
     metavar="TICKS|adaptive",
-    help="D of scheduled  [default: as its file says, else fitted to the network, if there is but one].",
+    help="D of scheduled and planned  [default: as its file says, else fitted to the network, if there is one].",
 )
 @click.option(
     "--fallback",
@@ -67,7 +67,7 @@ def eval_(
     networks: tuple[str, ...],
     episodes: int,
     seed: int,
-    actuator: Literal["newest", "scheduled", "stop-and-wait"] | None,
+    actuator: Literal["newest", "scheduled", "planned", "stop-and-wait"] | None,
     horizon_ticks: int | None,
     fallback: Literal["neutral", "hold"] | None,
     options: tuple[tuple[str, float], ...],

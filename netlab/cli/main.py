@@ -15,6 +15,7 @@ _COMMANDS = {
     "exec": Place("netlab.cli.exec:exec_", "Run any program in a throw-away host behind an impaired link."),
     "train": Place("netlab.cli.train:train", "Train a policy for a network, from a recipe."),
     "eval": Place("netlab.cli.eval:eval_", "Score a policy on networks, without packets."),
+    "table": Place("netlab.cli.table:table", "Make tables of many scores, over all cores, resumable."),
     "run": Place("netlab.cli.run:run", "Play a policy in this process, on the model, in a lab, on two hosts."),
     "lab": Place("netlab.cli.lab:lab", "Play a lab from a file, or let it stay and work in it."),
     "shim": Place("netlab.cli.shim:shim", "Impair real traffic between two interfaces of this machine."),

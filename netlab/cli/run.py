@@ -122,7 +122,7 @@ class RunCommand(KernelCommand):
 )
 @click.option(
     "--actuator",
-    type=click.Choice(["newest", "scheduled", "stop-and-wait"]),
+    type=click.Choice(["newest", "scheduled", "planned", "stop-and-wait"]),
     help="What plays the actions  [default: as the policy's file says].",
 )
 @click.option(
@@ -130,7 +130,7 @@ class RunCommand(KernelCommand):
     "horizon_ticks",
     type=HORIZON,
     metavar="TICKS|adaptive",
-    help="D of scheduled  [default: as the policy's file says, else fitted to the network, if it is known].",
+    help="D of scheduled and planned  [default: as the policy's file says, else fitted to the network, if known].",
 )
 @click.option(
     "--fallback",

@@ -1,6 +1,6 @@
 """Control: the tick protocol as two state machines, without I/O and without a clock."""
 
-from netlab.control.actuator import Actuator, Newest, Scheduled
+from netlab.control.actuator import Actuator, Newest, Planned, Scheduled
 from netlab.control.actuators import make_actuator
 from netlab.control.counters import AgeSummary, EdgeCounters, RemoteCounters
 from netlab.control.edge import Edge, Play
@@ -29,6 +29,7 @@ __all__ = [
     "Neutral",
     "Newest",
     "Persistence",
+    "Planned",
     "Play",
     "Policy",
     "Predictor",

@@ -8,7 +8,8 @@ was offered for the next ``MAX_AHEAD_TICKS`` ticks. ``netlab.control.stop_and_wa
     frame: obs_tick k | actions for k+1 .. k+n
                           |  offer
         Newest            |   one frame; its action for this tick, once
-        Scheduled         |   a slot a tick; in each the decision with the highest obs_tick
+        Scheduled,        |   a slot a tick; in each the decision with the highest obs_tick
+        Planned           |
                           v  take(tick)
 """
 
@@ -23,7 +24,7 @@ from netlab.control.values import Value
 from netlab.errors import SpecError
 from netlab.messages import ADAPTIVE_HORIZON, MAX_ACTIONS, ActuatorName
 
-__all__ = ["MAX_AHEAD_TICKS", "Actuator", "Decision", "Newest", "Offer", "Plan", "Scheduled"]
+__all__ = ["MAX_AHEAD_TICKS", "Actuator", "Decision", "Newest", "Offer", "Plan", "Planned", "Scheduled"]
 
 MAX_AHEAD_TICKS = MAX_ACTIONS
 """How far beyond the current tick a frame may reach; the horizon cannot be longer."""
@@ -167,3 +168,13 @@ class Scheduled:
     def reset(self) -> None:
         """Forget all."""
         self._slots.clear()
+
+
+class Planned(Scheduled):
+    """Plays as ``Scheduled`` does; it tells the remote to go on beyond D with what it may decide otherwise later.
+
+    The edge makes no difference between the two: of several decisions for a tick the one on the newest observation
+    counts.
+    """
+
+    name: ActuatorName = "planned"

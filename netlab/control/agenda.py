@@ -5,6 +5,7 @@ Objects with the same methods, chosen once by what the edge's actuator plays. Ea
 ::
 
     EachTick(D)   observation k -> targets up to the Dth tick it can reach; the answer: all that are to come
+    EachPlan(D)   the same, and provisionally the ticks after D: ``netlab.control.each_plan``
     EachTurn      observation k -> one target, once a turn; the answer: that one again, until it was played
 
 **Each tick.** A target is decided once and later frames repeat the decision. D may change between observations:
@@ -21,30 +22,19 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from msgspec import Struct
-
+from netlab.control.decided import Decided
+from netlab.control.each_plan import EachPlan
 from netlab.control.horizon import AdaptiveHorizon, FixedHorizon, Horizon, price_at
-from netlab.control.values import Value
 from netlab.messages import ADAPTIVE_HORIZON, MAX_ACTIONS, ActuatorName, Observation, TaskDescription
 
-__all__ = ["Agenda", "Decided", "EachTick", "EachTurn", "make_agenda", "make_horizon"]
+__all__ = ["Agenda", "EachTick", "EachTurn", "make_agenda", "make_horizon"]
 
 _FIRST_HORIZON_S = 0.2
 """An adaptive horizon begins here: enough for a poor wireless link, and it soon knows better."""
+_PLAN_PRICE = 3.5
+"""Where a plan goes on after D, a tick beyond D is rarely lost: D has to save so many times as much."""
 _MOST_ANSWER_BYTES = 1 << 15
 """It ends where an answer with D actions would be longer: it is to fit a datagram."""
-
-
-class Decided(Struct, frozen=True):
-    """A decision, for prediction and for the wire.
-
-    Attributes:
-        action: The action.
-        encoded: Its bytes.
-    """
-
-    action: Value
-    encoded: bytes
 
 
 class Agenda(Protocol):
@@ -187,17 +177,34 @@ def make_agenda(actuator: ActuatorName, task: TaskDescription, horizon: int | Ho
     """
     if actuator == "stop-and-wait":
         return EachTurn(task.lead_ticks)
+    if actuator == "planned":
+        price_ratio = _PLAN_PRICE * price_at(task.rate_hz)
+        planned = make_horizon(task, horizon, price_ratio) if isinstance(horizon, int) else horizon
+        return EachPlan(planned, task.lead_ticks, _most_ticks(task))
     return EachTick(make_horizon(task, horizon) if isinstance(horizon, int) else horizon, task.lead_ticks)
 
 
-def make_horizon(task: TaskDescription, ticks: int) -> FixedHorizon | AdaptiveHorizon:
+def make_horizon(
+    task: TaskDescription, ticks: int, price_ratio: float | None = None
+) -> FixedHorizon | AdaptiveHorizon:
     """Return what says D: so many ticks for ever, or one that follows the link where it is ``ADAPTIVE_HORIZON``.
+
+    Args:
+        task: What is controlled.
+        ticks: D, or ``ADAPTIVE_HORIZON``.
+        price_ratio: What a tick more has to save where it adapts; ``price_at`` the task's rate where None.
 
     Raises:
         SpecError: Out of range.
     """
     if ticks != ADAPTIVE_HORIZON:
         return FixedHorizon(ticks)
-    most = min(max(_MOST_ANSWER_BYTES // max(task.action.nbytes, 1), 1), MAX_ACTIONS)
+    most = _most_ticks(task)
     first = min(max(round(_FIRST_HORIZON_S * task.rate_hz), 1), most)
-    return AdaptiveHorizon(first, most_ticks=most, price_ratio=price_at(task.rate_hz))
+    price_ratio = price_at(task.rate_hz) if price_ratio is None else price_ratio
+    return AdaptiveHorizon(first, most_ticks=most, price_ratio=price_ratio)
+
+
+def _most_ticks(task: TaskDescription) -> int:
+    """Return how many actions an answer holds at most."""
+    return min(max(_MOST_ANSWER_BYTES // max(task.action.nbytes, 1), 1), MAX_ACTIONS)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from netlab.messages import HISTORY_TICKS
 
-__all__ = ["AnswerRecord"]
+__all__ = ["ANSWERABLE_TICKS", "AnswerRecord"]
 
-_WINDOW_TICKS = 1024
+ANSWERABLE_TICKS = 1024
 """Answers to older observations count as duplicates: at 500 Hz this is two seconds."""
-_WINDOW_MASK = (1 << _WINDOW_TICKS) - 1
+_WINDOW_MASK = (1 << ANSWERABLE_TICKS + HISTORY_TICKS) - 1
+"""What is remembered: the loss up to an observation is known for as long as that may be answered."""
 _LOSS_MASK = (1 << HISTORY_TICKS) - 1
 
 
@@ -26,10 +27,13 @@ class AnswerRecord:
         self._answered = 0
         self._tick = -1
         self._newest = -1
+        self._final_loss_ratio = 0.0
 
     def send(self, tick: int) -> None:
         """Record that the observation of a tick leaves; ticks only rise."""
-        shift = min(tick - self._tick, _WINDOW_TICKS)
+        if tick - self._newest > ANSWERABLE_TICKS >= self._tick - self._newest:
+            self._final_loss_ratio = self.loss_ratio
+        shift = min(tick - self._tick, ANSWERABLE_TICKS + HISTORY_TICKS)
         self._sent = ((self._sent << shift) | 1) & _WINDOW_MASK
         self._answered = (self._answered << shift) & _WINDOW_MASK
         self._tick = tick
@@ -37,7 +41,7 @@ class AnswerRecord:
     def was_sent(self, obs_tick: int) -> bool:
         """Return whether an observation of this tick was sent, as far as the record reaches."""
         back = self._tick - obs_tick
-        return 0 <= back < _WINDOW_TICKS and bool(self._sent >> back & 1)
+        return 0 <= back < ANSWERABLE_TICKS and bool(self._sent >> back & 1)
 
     def is_answered(self, obs_tick: int) -> bool:
         """Return whether an answer to the observation of this tick has come."""
@@ -57,11 +61,14 @@ class AnswerRecord:
     def loss_ratio(self) -> float:
         """Return the share without an answer among the 64 ticks up to the newest one answered.
 
-        Those after it may still be under way; a few overtaken ones count as lost until they come.
+        Those after it may still be under way; a few overtaken ones count as lost until they come. In a long
+        silence it stays what it was: none of the 64 can be answered any more.
         """
         if self._newest < 0:
             return 0.0
-        back = min(self._tick - self._newest, _WINDOW_TICKS)
+        back = self._tick - self._newest
+        if back > ANSWERABLE_TICKS:
+            return self._final_loss_ratio
         sent = (self._sent >> back & _LOSS_MASK).bit_count()
         answered = (self._answered >> back & _LOSS_MASK).bit_count()
-        return 1.0 - answered / sent if sent else 1.0
+        return 1.0 - answered / sent

@@ -102,7 +102,7 @@ class FeatureColumns:
         self._seen = RowRing(n, kept, width, kept) if kept else None
         # One more than is read: what was decided at a target is kept while that question may be asked again.
         self._decisions = RowRing(n, count + 1, space_width(task.action), count) if count else None
-        # Which of n decisions are for ticks that the newest observation has not seen, where that is 0 .. n ticks old.
+        # Which of n decisions are for ticks that the newest observation, 0 .. n ticks old, has not seen.
         self._is_pending = np.tri(count + 1, count, -1, np.float32).repeat(space_width(task.action), axis=1)
         self._ages = AgeWindow(n, NETWORK_WINDOW, AGE_CLIP_TICKS) if spec.network else None
         # Which of n bits are known where 0 .. n are: the lower triangle, with a row of zeros above.
@@ -133,11 +133,12 @@ class FeatureColumns:
         if self._seen is not None:
             items = as_rows(self._observation, frames.seen.take(rows, axis=0))
             if self._has_blank:
-                first = received == 1
-                self._seen.fill(rows[first], items[first])
+                first = (received == 1).nonzero()[0]
+                if first.size:
+                    self._seen.fill(rows.take(first), items.take(first, axis=0))
             self._seen.put(rows, received, items)
         if self._has_blank:
-            self._has_blank = not self._received.all()
+            self._has_blank = int(np.count_nonzero(self._received)) < self.n
         if self._measured.shape[1]:
             self._measured[rows] = self._measure(rows, frames)
 
@@ -174,7 +175,7 @@ class FeatureColumns:
         if self.spec.age:
             out[:, self._measured_from] = _scaled(self._targets - self._tick)
         if self._has_blank:
-            out[self._received == 0] = 0.0
+            out[(self._received == 0).nonzero()[0]] = 0.0
         return out
 
     def decide(self, rows: NDArray[np.intp], actions: NDArray[Any]) -> None:

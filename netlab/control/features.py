@@ -99,9 +99,13 @@ class Features:
         self._columns.observe(self._row, frames)
 
     def _check_order(self, last: Question, question: Question) -> None:
-        """Refuse to go back, and to go on where the remote knows a decision that was not told here."""
+        """Refuse to go back, and to go on where the remote knows a decision that was not told here.
+
+        On a newer observation ``planned`` asks again about targets that it had decided provisionally.
+        """
         tick, target = question.observation.tick, question.target_tick
-        if target < last.target_tick or tick < last.observation.tick:
+        may_return = tick > last.observation.tick and not self.spec.actions
+        if tick < last.observation.tick or (target < last.target_tick and not may_return):
             raise LocalProtocolError(
                 f"question for tick {target} on observation {tick} after one for tick {last.target_tick} on "
                 f"observation {last.observation.tick}: within an episode both only rise"

@@ -24,8 +24,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from netlab.control.agenda import Decided, make_agenda
+from netlab.control.agenda import make_agenda
 from netlab.control.counters import RemoteCounters
+from netlab.control.decided import Decided
 from netlab.control.horizon import Horizon
 from netlab.control.policy import Persistence, Predictor
 from netlab.control.question import Question

@@ -18,11 +18,10 @@ import netlab
 from netlab.clock_name import VIRTUAL
 from netlab.control.actuators import make_actuator
 from netlab.control.edge import Edge
-from netlab.control.fallback import Fallback, Hold, Neutral
 from netlab.control.remote import Remote
 from netlab.control.responder import Responder
-from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS
 from netlab.envs.loop import RealTimeLoop
+from netlab.envs.make_fallback import make_fallback
 from netlab.envs.registry import make_task
 from netlab.envs.result import RunResult
 from netlab.envs.service import EnvService
@@ -30,6 +29,7 @@ from netlab.envs.task import Task
 from netlab.envs.tick_log import TickLog
 from netlab.envs.uplink import Uplink
 from netlab.envs.virtual.seeds import change_seed
+from netlab.envs.virtual.virtual_network import RUN
 from netlab.episode.network import EventClock, ModelAgent, ModelChannel, ModelDialer, ModelDirection
 from netlab.episode.played_packets import of_episodes, ticks_of_episodes
 from netlab.episode.run import EpisodePlan, EpisodeRun, read_ticks
@@ -50,8 +50,6 @@ __all__ = ["play_on_model"]
 
 _NOTHING = QdiscState(limit_packets=U32_MAX, seed=0)
 """What a direction without netem does: it keeps nothing, whatever comes leaves at once."""
-_RUN = 1 << 63
-"""Identity of the run: like nearly all random ones as long as a 64-bit number can be on the wire."""
 
 
 def play_on_model(plan: EpisodePlan) -> EpisodeRun:
@@ -112,7 +110,7 @@ class _Model:
         ways = {way.direction: way for way in self.directions}
         inward: Direction = "back" if plan.outward == "forward" else "forward"
         policy, predictor = plan.recipe.serve(description, plan.seed)
-        remote = Remote(description, predictor, plan.horizon_ticks, _RUN, episode.actuator)
+        remote = Remote(description, predictor, plan.horizon_ticks, RUN, episode.actuator)
         responder = Responder(remote, policy)
         self._agent = ModelAgent(self._clock, responder, ways[inward], episode.inference_s, self._take_at_edge)
         self._channel = ModelChannel(self._clock, ways[plan.outward], self._agent.receive)
@@ -175,7 +173,10 @@ class _Model:
             self._task,
             Uplink(ModelDialer(self._channel, welcome), self._clock.now_s),
             Edge(
-                description, make_actuator(episode.actuator, self._plan.horizon_ticks), _fallback(self._plan), _RUN
+                description,
+                make_actuator(episode.actuator, self._plan.horizon_ticks),
+                make_fallback(episode.fallback),
+                RUN,
             ),
             RealTimeLoop(description.rate_hz, self._clock),
             episodes=episode.episodes,
@@ -189,7 +190,3 @@ class _Model:
 def _machine() -> dict[str, object]:
     """Return what results of the model say of where they were computed."""
     return machine("model", VIRTUAL)
-
-
-def _fallback(plan: EpisodePlan) -> Fallback:
-    return Hold(DEFAULT_HOLD_LIMIT_TICKS) if plan.episode.fallback == "hold" else Neutral()

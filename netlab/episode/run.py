@@ -26,7 +26,7 @@ from netlab.episode.spec import EpisodeSpec
 from netlab.errors import ProfileError, SpecError
 from netlab.lab_impairment import CLEAN, read_profiles
 from netlab.lab_spec import LabSpec, LinkSpec
-from netlab.messages import ADAPTIVE_HORIZON
+from netlab.messages import ADAPTIVE_HORIZON, HORIZON_ACTUATORS
 from netlab.settled_horizon import settled_horizon
 from netlab.traces.packets.packet_log import PacketLog
 from netlab.traces.pair import ProfilePair
@@ -175,7 +175,7 @@ def _rate_hz(episode: EpisodeSpec) -> float:
 
 
 def _horizon(episode: EpisodeSpec, recipe: Recipe, pair: ProfilePair | None) -> int:
-    if episode.actuator != "scheduled":
+    if episode.actuator not in HORIZON_ACTUATORS:
         return 1
     asked = ADAPTIVE_HORIZON if episode.horizon == "adaptive" else episode.horizon
     return settled_horizon(asked, recipe.horizon_ticks, pair or CLEAN, _rate_hz(episode))

@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from netlab.envs.clash import Clash, Combination, Words, refuse_clashes
 from netlab.errors import SpecError
 from netlab.messages import ActuatorName
 from netlab.units import parse_duration_s
@@ -27,6 +28,11 @@ __all__ = ["EpisodeSpec"]
 MAX_EPISODES = 100_000
 MAX_HORIZON_TICKS = 256
 MAX_INFERENCE_S = 60.0
+
+_WORDS = {
+    Clash.HORIZON: Words("episode.horizon", 'actuator = "scheduled", or no horizon'),
+    Clash.FALLBACK: Words("episode.fallback", 'fallback = "neutral"'),
+}
 
 
 class EpisodeSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,12 +95,9 @@ class EpisodeSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         if len(between) != 1:
             problem = f"{len(between)} links join {self.edge!r} and {self.agent!r}: an episode needs exactly one"
             raise SpecError(problem, path, "episode", f'[[link]] ends = ["{self.edge}", "{self.agent}"]')
-        if self.horizon is not None and self.actuator != "scheduled":
-            problem = f"{self.horizon}: the {self.actuator} actuator plays what is there and has no horizon"
-            raise SpecError(problem, path, "episode.horizon", 'actuator = "scheduled", or no horizon')
-        if self.actuator == "stop-and-wait" and self.fallback != "neutral":
-            problem = f"{self.fallback!r}: stop-and-wait plays each decision once, this fallback would repeat one"
-            raise SpecError(problem, path, "episode.fallback", 'fallback = "neutral"')
+        # What D is left to is found out once the policy and the link are known.
+        asked = Combination(actuator=self.actuator, fallback=self.fallback, horizon=self.horizon)
+        refuse_clashes(asked, _WORDS, path)
         self._check_inference(path)
 
     def _check_inference(self, path: str) -> None:

@@ -22,6 +22,7 @@ from netlab.episode.report import WaySummary
 from netlab.episode.run import EpisodePlan
 from netlab.episode.spec import EpisodeSpec
 from netlab.lab_spec import HostSpec, LabSpec, LinkSpec
+from netlab.messages import HORIZON_ACTUATORS
 from netlab.modes.mode import Played, Say
 from netlab.modes.plan import RunPlan
 from netlab.modes.request import Between
@@ -74,7 +75,7 @@ def episode_plan(plan: RunPlan) -> EpisodePlan:
 
 def _lab(plan: RunPlan) -> LabSpec:
     horizon: int | Literal["adaptive"] | None = None
-    if plan.actuator == "scheduled":
+    if plan.actuator in HORIZON_ACTUATORS:
         horizon = plan.horizon_ticks or "adaptive"
     episode = EpisodeSpec(
         edge=_EDGE,

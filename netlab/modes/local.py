@@ -21,21 +21,21 @@ import netlab
 from netlab.clock_name import VIRTUAL
 from netlab.control.actuators import make_actuator
 from netlab.control.edge import Edge
-from netlab.control.fallback import Hold, Neutral
 from netlab.control.remote import Remote
 from netlab.control.responder import Responder
 from netlab.control.values import Value
-from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS
 from netlab.envs.loop import RealTimeLoop
+from netlab.envs.make_fallback import make_fallback
 from netlab.envs.registry import make_task
 from netlab.envs.service import EnvService
 from netlab.envs.task import Step, Task
 from netlab.envs.tick_log import TickLog
 from netlab.envs.uplink import Uplink
+from netlab.envs.virtual.virtual_network import RUN
 from netlab.episode.network import EventClock, ModelDialer
 from netlab.errors import LocalProtocolError
 from netlab.machine import machine
-from netlab.messages import PROTOCOL_VERSION, Message, Observation, Welcome
+from netlab.messages import HORIZON_ACTUATORS, PROTOCOL_VERSION, Message, Observation, Welcome
 from netlab.modes.mode import Played, Say
 from netlab.modes.plan import RunPlan
 from netlab.modes.request import Between
@@ -44,7 +44,6 @@ from netlab.wire.statistics import Statistics
 
 __all__ = ["DirectChannel", "LocalMode"]
 
-_RUN = 1 << 63
 _ANY_FD = 0
 """Stands for a descriptor: who waits for it asks the clock."""
 _NO_DEADLINES = "deadline misses and lateness: this time passes while nothing is computed, so no tick can be late"
@@ -59,11 +58,11 @@ class LocalMode:
     def play(self, plan: RunPlan, ticks: Path | None, say: Say) -> Played:
         """Play at once; see ``Mode``."""
         task = make_task(plan.task.name, plan.task.rate_hz, plan.options)
-        if plan.actuator != "scheduled":  # what is scheduled waits for its tick anyway
+        if plan.actuator not in HORIZON_ACTUATORS:  # what is scheduled waits for its tick anyway
             task = _InTurns(task)
         clock = EventClock()
         policy, predictor = plan.recipe.make(task.description, plan.seed)
-        remote = Remote(task.description, predictor, plan.horizon_ticks, _RUN, plan.actuator)
+        remote = Remote(task.description, predictor, plan.horizon_ticks, RUN, plan.actuator)
         channel = DirectChannel(clock, Responder(remote, policy))
         welcome = Welcome(
             protocol=PROTOCOL_VERSION,
@@ -71,12 +70,12 @@ class LocalMode:
             policy=plan.name,
             policy_sha256=plan.recipe.sha256,
         )
-        fallback = Hold(DEFAULT_HOLD_LIMIT_TICKS) if plan.fallback == "hold" else Neutral()
+        fallback = make_fallback(plan.fallback)
         try:
             service = EnvService(
                 task,
                 Uplink(ModelDialer(channel, welcome), clock.now_s),
-                Edge(task.description, make_actuator(plan.actuator, plan.horizon_ticks), fallback, _RUN),
+                Edge(task.description, make_actuator(plan.actuator, plan.horizon_ticks), fallback, RUN),
                 RealTimeLoop(plan.task.rate_hz, clock),
                 episodes=plan.episodes,
                 seed=plan.seed,

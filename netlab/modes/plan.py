@@ -18,11 +18,12 @@ from msgspec import Struct, structs
 
 from netlab.agents.policy import Recipe
 from netlab.agents.policy_card import PolicyCard
+from netlab.envs.clash import Clash, Combination, Words, refuse_clashes
 from netlab.envs.registry import make_task
 from netlab.episode.run import placed_policy
 from netlab.errors import ProfileError, SpecError
 from netlab.lab_impairment import CLEAN
-from netlab.messages import ActuatorName, TaskDescription
+from netlab.messages import HORIZON_ACTUATORS, ActuatorName, TaskDescription
 from netlab.modes.request import Between, RunRequest
 from netlab.scoring.entrant import Entrant, find_entrant
 from netlab.settled_horizon import settled_horizon
@@ -78,6 +79,9 @@ class RunPlan(Struct, frozen=True, kw_only=True):
         entrant = find_entrant(policy)
         actuator = request.actuator or entrant.actuator
         _refuse_contradictions(request, actuator)
+        problem = entrant.recipe.problem_with(actuator)
+        if problem:
+            raise SpecError(problem, key="--actuator", hint="--actuator scheduled")
         plan = cls(
             policy=policy,
             recipe=entrant.recipe,
@@ -91,7 +95,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
             episodes=request.episodes,
             seed=request.seed,
         )
-        if actuator != "scheduled":
+        if actuator not in HORIZON_ACTUATORS:
             return plan
         ticks = settled_horizon(
             request.horizon_ticks,
@@ -138,13 +142,10 @@ def _pair(words: str) -> ProfilePair | None:
 
 
 def _refuse_contradictions(request: RunRequest, actuator: ActuatorName) -> None:
-    if actuator != "scheduled" and request.horizon_ticks is not None:
-        whose = "" if request.actuator else ", which the policy was made for,"
-        raise SpecError(
-            f"the {actuator} actuator{whose} plays what is there and has no horizon",
-            key="--horizon",
-            hint="--actuator scheduled, or no --horizon",
-        )
-    if actuator == "stop-and-wait" and request.fallback == "hold":
-        problem = f"{request.fallback!r}: stop-and-wait plays each decision once, this fallback would repeat one"
-        raise SpecError(problem, key="--fallback", hint="--fallback neutral")
+    whose = "" if request.actuator else f"; {actuator} is what the policy was made for"
+    words = {
+        Clash.HORIZON: Words("--horizon", f"--actuator scheduled, or no --horizon{whose}"),
+        Clash.FALLBACK: Words("--fallback", "--fallback neutral"),
+    }
+    # D is found out later, and so is a fallback that nobody asks for.
+    refuse_clashes(Combination(actuator=actuator, fallback=request.fallback, horizon=request.horizon_ticks), words)

@@ -18,6 +18,7 @@ from netlab.envs.config import EnvConfig
 from netlab.envs.run import run_env_service
 from netlab.envs.service import Progress
 from netlab.machine import machine
+from netlab.messages import HORIZON_ACTUATORS
 from netlab.modes.mode import Played, Say
 from netlab.modes.plan import RunPlan
 from netlab.modes.request import Between
@@ -53,7 +54,7 @@ class RemoteMode:
             episodes=plan.episodes,
             seed=plan.seed,
             actuator=plan.actuator,
-            horizon_ticks=plan.horizon_ticks,
+            horizon_ticks=plan.horizon_ticks if plan.actuator in HORIZON_ACTUATORS else None,
             fallback=plan.fallback,
             tick_log="" if ticks is None else str(ticks),
         )

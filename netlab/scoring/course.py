@@ -2,7 +2,7 @@
 
 ::
 
-    seeds --256 at a time--> VectorNetwork  <--actions-- RowPolicy        a policy file, a task with columns
+    seeds --256 at a time--> VectorNetwork  <--actions-- RowPolicy        a policy file, ``has_rows``
     seeds --one by one-----> VirtualNetwork <--action--- Policy.decide    everything else, and slower
 
 Both give the same episodes, draws of ``sampled`` policies included, but for a last bit that a product of many rows
@@ -52,6 +52,11 @@ class Course(Struct, frozen=True, kw_only=True):
     options: Mapping[str, float]
     network: Network
     control: NetworkOptions
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether episodes of a policy file can be played in rows: ``planned`` is played one by one alone."""
+        return find_task(self.task).columns is not None and self.control.actuator != "planned"
 
     def play_rows(self, file: PolicyFile, seeds: Sequence[int], report: Report) -> PlayedEpisodes:
         """Play the episodes of a policy file, many at once.

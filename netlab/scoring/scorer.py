@@ -27,7 +27,7 @@ from netlab.envs.virtual.seeds import MAX_RUN_SEED
 from netlab.errors import SpecError
 from netlab.lab_impairment import CLEAN
 from netlab.machine import machine
-from netlab.messages import ADAPTIVE_HORIZON, ActuatorName, TaskDescription
+from netlab.messages import ADAPTIVE_HORIZON, HORIZON_ACTUATORS, ActuatorName, TaskDescription
 from netlab.scoring.course import Course, describe
 from netlab.scoring.entrant import Entrant, find_entrant
 from netlab.scoring.network_figures import NetworkFigures
@@ -72,7 +72,12 @@ class Overrides(Struct, frozen=True, kw_only=True):
             ProfileError: D is to be fitted to the network, and none fits.
         """
         actuator, horizon = self.actuator or entrant.actuator, self.horizon
-        if actuator == "scheduled":
+        problem = entrant.recipe.problem_with(actuator)
+        if problem:
+            raise SpecError(
+                problem, key="actuator", hint="scheduled, or a policy that sees the predicted state alone"
+            )
+        if actuator in HORIZON_ACTUATORS:
             asked = ADAPTIVE_HORIZON if horizon == "adaptive" else horizon
             pair = CLEAN if network is None else network.fixed
             horizon = settled_horizon(asked, entrant.recipe.horizon_ticks, pair, task.rate_hz) or "adaptive"
@@ -125,7 +130,7 @@ def score(
     )
     seeds = tuple(range(seed, seed + episodes))
     began_s = time.perf_counter()
-    if entrant.file is not None and find_task(entrant.task).columns is not None:
+    if entrant.file is not None and course.has_rows:
         played = course.play_rows(entrant.file, seeds, report)
     else:
         played = course.play_singly(functools.partial(entrant.make, task), seeds, report)

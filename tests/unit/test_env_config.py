@@ -55,7 +55,6 @@ def test_contradictions_are_refused_with_the_remedy(
     "fields",
     [
         {},
-        {"horizon_ticks": 1},
         {"actuator": "scheduled", "horizon_ticks": 1},
         {"actuator": "scheduled", "horizon_ticks": 0},
         {"actuator": "stop-and-wait"},

@@ -39,10 +39,10 @@ def test_a_table_has_a_row_a_network(policy, tmp_path):
     networks = [word for network in ("none", "wifi-degraded", drawn) for word in ("--network", network)]
     status, stdout, stderr = evaluate(policy, "--episodes", 5, *networks)
     assert status == 0, stderr
-    assert "linear-file: CartPole-v1 scheduled D, neutral; 5 episodes a network" in " ".join(stdout.split())
+    assert "linear-file: CartPole-v1 scheduled 10, neutral; 5 episodes a network" in " ".join(stdout.split())
     rows = {line.split()[0]: line.split() for line in stdout.splitlines() if line.strip()}
-    assert rows["none"][1:5] == ["11", "500.0±0.0", "500.0", "-"]
-    assert rows["wifi-degraded"][1:5] == ["10", "500.0±0.0", "500.0", "0.0%"]
+    assert rows["none"][1:4] == ["500.0±0.0", "500.0", "-"]
+    assert rows["wifi-degraded"][1:4] == ["500.0±0.0", "500.0", "0.0%"]
     assert "80±40" in rows["wifi-degraded"] and "82±38" in rows["wifi-degraded"] and "10%" in rows["wifi-degraded"]
     assert [line.split() for line in stdout.splitlines() if "500.0±0.0" in line][2][-4:-1] == ["-", "-", "-"]
     assert "clipped" in stdout  # what the profile warns of
@@ -102,7 +102,7 @@ def test_a_horizon_that_is_fitted_to_each_network_has_a_column():
 
 def test_a_shipped_policy_is_played_in_rows_as_a_file_is():
     """By its name, and by the name with another seed: 300 episodes in two chunks of rows."""
-    words = ("--network", "wifi-normal", "--episodes", 300, "--json")
+    words = ("--network", "wifi-degraded@oneway", "--episodes", 300, "--json")
     told = [
         json.loads(evaluate(name, *words)[1])["scores"][0] for name in ("cartpole-baseline", "cartpole-baseline-2")
     ]
@@ -110,7 +110,7 @@ def test_a_shipped_policy_is_played_in_rows_as_a_file_is():
     assert [one["card"]["training"]["seed"] for one in told] == [1, 2]
     for one in told:
         path = shipped_path(one["policy"])
-        assert one["returns"] == list(score(path, "wifi-normal", episodes=300).returns)
+        assert one["returns"] == list(score(path, "wifi-degraded@oneway", episodes=300).returns)
         assert one["policy_sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -144,7 +144,7 @@ def test_success_is_told_of_a_task_with_a_goal(tmp_path):
         (("linear", "--option", "push_n"), 2, "is no NAME=NUMBER"),
         (("linear", "--option", "push=3"), 2, "did you mean 'push_n'?"),
         (("linear", "--option", "push_n=nan"), 2, "push_n"),
-        (("linear", "--actuator", "stop-and-wait", "--fallback", "hold"), 2, "play an action twice"),
+        (("linear", "--actuator", "stop-and-wait", "--fallback", "hold"), 2, "plays each decision once"),
         (("linear", "--output", "/nowhere/a.json"), 2, "cannot write /nowhere/a.json"),
         (("linear", "--episodes", "0"), 2, "--episodes"),
     ],

@@ -84,7 +84,7 @@ def test_one_door_to_each_library() -> None:
     assert doors["pyroute2"] == {"namespaces/rtnetlink.py"}
     assert doors["scapy"] == {"traces/capture/packet_capture.py"}
     assert doors["difflib"] == {"netlab/did_you_mean.py"}
-    assert doors["matplotlib"] == {"netlab/trace_figure.py"}
+    assert doors["matplotlib"] == {"netlab/trace_figure.py", "netlab/tables/calf_figure.py"}
     assert doors["minigrid"] == {"envs/doorkey.py"}
     assert doors["safetensors"] == {"agents/tensor_file.py"}
     assert all(path.startswith("agents/") for path in doors["torch"])

@@ -11,13 +11,26 @@ from hypothesis import strategies as st
 
 from netlab.envs.reacher import NAME, Reacher, ReacherEnv
 from netlab.envs.registry import make_task
-from netlab.envs.two_link_arm import FULL_TORQUES_N_M, LINKS_M, ArmMotion, fingertip_m, kinetic_energy_j, move
+from netlab.envs.two_link_arm import FULL_TORQUES_N_M, LINKS_M, ArmMotion, fingertip_m, move
 from netlab.errors import LocalProtocolError
 from netlab.messages import Space
 
 ANGLES = st.floats(-math.pi, math.pi)
 SPEEDS = st.floats(-5.0, 5.0)
 FRICTION_N_M_S = 0.2
+
+
+def kinetic_energy_j(motion):
+    """Of two thin rods of 1 kg: each that of its centre of mass and of its turning about it."""
+    half1_m, half2_m = 0.5 * LINKS_M[0], 0.5 * LINKS_M[1]
+    turning1, turning2 = motion.v1, motion.v1 + motion.v2
+    # The second centre moves with the elbow and about it, at an angle of q2 to one another.
+    elbow = LINKS_M[0] * turning1
+    about = half2_m * turning2
+    centre2 = elbow**2 + about**2 + 2.0 * elbow * about * np.cos(motion.q2)
+    centre1 = (half1_m * turning1) ** 2
+    inertia1, inertia2 = (length_m**2 / 12.0 for length_m in LINKS_M)
+    return 0.5 * (centre1 + inertia1 * turning1**2 + centre2 + inertia2 * turning2**2)
 
 
 @given(ANGLES, ANGLES, SPEEDS, SPEEDS)

@@ -65,10 +65,18 @@ def test_segments_cover_one_pass(schedule):
         (((0.0, CLEAN),), 0.0, "duration_s = 0.0"),
         (((0.0, CLEAN),), float("inf"), "duration_s = inf"),
         (((0.0, "wifi"),), 1.0, "profile = 'wifi'"),
+        (((0.0, CLEAN),), 1e-300, "last start, 0.0 s, by at least 1e-06 s"),
+        (((0.0, CLEAN), (1e-7, SLOW)), 1.0, "step before, 0.0 s, by at least 1e-06 s"),
+        (((0.0, CLEAN), (2.0, SLOW)), 2.0 + 5e-7, "last start, 2.0 s, by at least 1e-06 s"),
     ],
 )
 def test_steps_that_do_not_follow_one_another_are_refused(steps, duration_s, words):
     assert words in str(refused(Schedule, tuple(Step(*step) for step in steps), duration_s))
+
+
+def test_the_shortest_step_is_allowed_at_any_time_of_a_month():
+    for at_s in (1e-6, 0.1, 12345.678, 2_591_999.0):
+        Schedule((Step(0.0, CLEAN), Step(at_s, SLOW), Step(at_s + 1e-6, OUT)), at_s + 2e-6)
 
 
 def test_other_fields_are_checked():

@@ -8,7 +8,7 @@ from netlab.agents.policy import find_policy
 from netlab.errors import ProfileError
 from netlab.lab_impairment import CLEAN
 from netlab.messages import ADAPTIVE_HORIZON
-from netlab.scoring.scorer import Overrides, score
+from netlab.scoring.scorer import score
 from netlab.settled_horizon import settled_horizon
 from netlab.traces.horizon import horizon_ticks
 from netlab.traces.presets import parse_preset
@@ -48,10 +48,8 @@ def test_none_fits_a_network_that_is_too_far_away() -> None:
 
 
 def test_the_distance_is_the_same_without_a_network() -> None:
-    """n = 20 episodes each: one tick less than it learned, and it falls."""
+    """n = 20 episodes each: what is scheduled waits for its tick, however soon it was there."""
     card = find_policy("cartpole-scheduled").horizon_ticks
     nothing, link = (score("cartpole-scheduled", network, episodes=20) for network in ("none", "delay=0ms"))
     assert nothing.control.horizon == link.control.horizon == card
     assert nothing.returns == link.returns == (500.0,) * 20
-    sooner = score("cartpole-scheduled", "none", episodes=20, overrides=Overrides(horizon=card - 1))
-    assert sooner.mean < 450.0

@@ -19,6 +19,7 @@ from netlab.agents.trainer import TrainingProgress
 from netlab.cli.main import main
 from netlab.cli.training_progress import TrainingBar
 from netlab.errors import LearningError
+from netlab.training import policy_maker
 
 TINY = """
 name = "tiny"
@@ -135,9 +136,10 @@ def test_a_signal_saves_the_run_and_it_goes_on_to_the_same_file(folder, monkeypa
     assert "parts.checkpoint.safetensors" not in files()
 
 
-def test_what_could_not_be_made_after_the_training_is_refused_before_it(folder):
-    """One layer of 4096 by 4096 float32 is the 64 MiB that a policy file may have at most."""
-    Path("wide.toml").write_text(TINY.replace("[8]", "[4096, 4096]"))
+def test_what_could_not_be_made_after_the_training_is_refused_before_it(folder, monkeypatch):
+    """A file that has room for a thousand weights: one of 64 MiB would take long to fill."""
+    monkeypatch.setattr(policy_maker, "MAX_BYTES", policy_maker._CARD_BYTES + 4_000)
+    Path("wide.toml").write_text(TINY.replace("[8]", "[64, 64]"))
     status, _, stderr = train("wide.toml")
     assert status == 2 and "a policy file has room for" in stderr
     Path("few.toml").write_text(TINY + MODEL.replace("200", "209\ndegree = 3"))

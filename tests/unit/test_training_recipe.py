@@ -39,6 +39,10 @@ def test_what_is_shipped():
     assert SHIPPED == (
         "cartpole-baseline",
         "cartpole-paper",
+        "cartpole-paper-delay",
+        "cartpole-paper-jitter",
+        "cartpole-paper-loss",
+        "cartpole-paper-none",
         "cartpole-predictor",
         "cartpole-scheduled",
         "doorkey-aware",

@@ -23,9 +23,9 @@ def balance(task, seen, rng):
 @settings(max_examples=12, deadline=None)
 def test_each_row_is_the_single_task_to_the_last_bit(seed, n, push_n):
     columns = CartPoleColumns(n, push_n=push_n)
-    played = play_both(columns, singles(lambda: CartPole(push_n=push_n), n), any_push, 60, seed)
-    assert played.terminated
-    assert played.ticks > 30 * n
+    played = play_both(columns, singles(lambda: CartPole(push_n=push_n), n), any_push, 300, seed)
+    assert played.terminated or n < 3  # one row in a hundred stands for 60 ticks
+    assert played.ticks > 150 * n
 
 
 @pytest.mark.parametrize("push_n", [0.0, 2.0])
@@ -74,7 +74,7 @@ def test_pushes_are_those_of_the_seed_and_have_the_deviation_asked_for():
     assert (columns.observations[:, 1] != still.observations[:, 1]).all()
 
 
-@pytest.mark.parametrize("push_n", [-1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("push_n", [-1.0, float("nan"), float("inf"), 1000.1, 1e308, 10**400])
 def test_what_is_no_deviation(push_n):
     for make in (lambda: CartPole(push_n=push_n), lambda: CartPoleColumns(2, push_n=push_n)):
         with pytest.raises(SpecError, match="push_n"):

@@ -179,25 +179,25 @@ def test_horizons_follow_ages_as_single_ones_do(
         assert columns.ticks.tolist() == [single.ticks for single in singles]
 
 
-@pytest.mark.parametrize("reach", [4, 150])
+@pytest.mark.parametrize("reach", [4, 150, 1200])
 def test_losses_are_seen_as_a_single_edge_sees_them(reach: int) -> None:
+    """An answer takes a tick up to ``reach``; for 1200 ticks there is none, more than the record remembers."""
     rng, n = np.random.default_rng(reach), 3
-    losses, singles = LossColumns(n), [AnswerRecord() for _ in range(n)]
-    pending: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+    losses, singles = LossColumns(n, 1.0), [AnswerRecord() for _ in range(n)]
+    arriving: list[dict[int, list[int]]] = [{} for _ in range(n)]
     newest = np.full(n, -1, dtype=np.int64)
     seen = set()
-    for tick in range(700):
-        answers = rng.random(n) < 0.8
+    for tick in range(2200):
+        answers = (rng.random(n) < 0.8) & (not 700 <= tick < 1900)
         arrives = np.where(answers & (rng.random(n) < 0.7), tick + rng.integers(1, reach, n), NEVER)
         for row, single in enumerate(singles):
-            for arrival, answered in sorted(pending[row]):
-                if arrival <= tick:
+            for answered in arriving[row].pop(tick, []):
+                if single.was_sent(answered):
                     single.answer(answered)
                     newest[row] = max(newest[row], answered)
-            pending[row] = [one for one in pending[row] if one[0] > tick]
             single.send(tick)
             if arrives[row] != NEVER:
-                pending[row].append((int(arrives[row]), tick))
+                arriving[row].setdefault(int(arrives[row]), []).append(tick)
         ours = losses.loss_seen(np.full(n, tick), newest)
         assert ours.tolist() == [single.loss_ratio for single in singles]
         seen |= set(ours.tolist())

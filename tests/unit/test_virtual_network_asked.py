@@ -214,7 +214,7 @@ def test_privileged_of_a_task_that_hides_its_state() -> None:
         ({"actuator": "scheduled"}, ("horizon", "needs a horizon")),
         ({"horizon": 3}, ("horizon", "newest actuator has no horizon")),
         ({"actuator": "stop-and-wait", "horizon": 3}, ("horizon", "stop-and-wait")),
-        ({"actuator": "stop-and-wait", "fallback": "hold"}, ("fallback", "play an action twice")),
+        ({"actuator": "stop-and-wait", "fallback": "hold"}, ("fallback", "plays each decision once")),
         ({"actuator": "scheduled", "horizon": 0}, ("horizon",)),
         ({"actuator": "scheduled", "horizon": 257}, ("horizon",)),
         ({"actuator": "scheduled", "horizon": "clever"}, ("horizon",)),

@@ -84,6 +84,7 @@ class PreparedLinks:
         self._next = self._links.copy()
         self._delay_ns, self._index = np.empty((2, links), dtype=np.int64)
         self._last_due_ns = np.full(links, _LEFT_ALREADY)
+        self._row = np.full(links, -1, dtype=np.int64)
         self._has_rate = np.zeros(links, dtype=bool)
         self._wire_ns = np.zeros(links, dtype=np.int64)
         self._wire_bytes = 0
@@ -110,17 +111,22 @@ class PreparedLinks:
         self._is_bad_after[links] = False
 
     def _load(self, links: Numbers, rows: Numbers, seeds: NDArray[np.uint64]) -> None:
-        numbers = self._numbers.take(rows, axis=1)
-        numbers[_PLACES] += links
-        self._at[:, links] = numbers
         self._generators.seed(links, seeds)
         if self._any_chain:
             self._is_bad[links] = False
+        if np.count_nonzero(self._row.take(links) != rows):  # else all that follows from the row is there
+            self._load_row(links, rows)
+        self._stale = True
+
+    def _load_row(self, links: Numbers, rows: Numbers) -> None:
+        self._row[links] = rows
+        numbers = self._numbers.take(rows, axis=1)
+        numbers[_PLACES] += links
+        self._at[:, links] = numbers
         if self._any_rate:
             rate = numbers[Column.RATE]
             self._has_rate[links] = rate > 0
             self._wire_ns[links] = self._wire_bytes * NS_PER_S // np.maximum(rate, 1)
-        self._stale = True
 
     def send(self, part: slice, now_ns: Numbers, who: Bools | None, length_bytes: int | Numbers) -> Numbers:
         """Put a packet into links and return when it arrives; ``NEVER`` where it does not.

@@ -1,0 +1,151 @@
+"""``netlab table calf``: policies x networks, beside the CALF paper's figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from netlab.cli.command import ResultOption, echo_json, json_option, say
+from netlab.cli.computing_command import ComputingCommand
+from netlab.cli.progress_line import ProgressLine
+
+if TYPE_CHECKING:
+    from netlab.tables.calf_plan import TableSize
+    from netlab.tables.calf_table import CalfTable
+    from netlab.tables.cell import Cell
+    from netlab.tables.cell_runner import RunCounts
+
+__all__ = ["calf"]
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command("calf", cls=ComputingCommand)
+@click.option(
+    "-o", "--output", "folder", cls=ResultOption, type=_FOLDER, required=True,
+    help="Folder for calf.md, calf.json, calf.png and the store of finished cells, cells.sqlite.",
+)  # fmt: skip
+@click.option("--quick", is_flag=True, help="Fewer episodes and training seeds: about a minute on two cores.")
+@click.option("--episodes", type=click.IntRange(2, 10_000), help="A cell  [default: 100].")
+@click.option("--training-seeds", type=click.IntRange(1, 5), help="The most a policy  [default: 5].")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Processes  [default: one a CPU].")
+@click.option(
+    "--policies",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of policy files NAME-SEED.safetensors, before those that are shipped.",
+)
+@click.option("--no-picture", is_flag=True, help="Leave calf.png out; it asks for matplotlib.")
+@json_option
+def calf(
+    folder: Path,
+    quick: bool,
+    episodes: int | None,
+    training_seeds: int | None,
+    jobs: int | None,
+    policies: Path | None,
+    no_picture: bool,
+    as_json: bool,
+) -> None:
+    """Score policies on the CALF paper's networks, and write a page of tables beside its figures.
+
+    A run that was ended goes on where it was: the same command plays what is not finished.
+
+    \b
+    Example:
+      netlab table calf --quick -o quick
+      netlab table calf --episodes 2 --training-seeds 1 -o small --json
+    """  # noqa: D301
+    from netlab.tables.calf_plan import plan_calf
+    from netlab.tables.calf_run import calf_document, play_calf
+    from netlab.tables.cell_runner import default_workers
+    from netlab.tables.cell_store import STORE_NAME, CellStore
+
+    if not no_picture:
+        from netlab.tables.calf_figure import require_picture
+
+        require_picture()
+    size = _size(quick, episodes, training_seeds)
+    plan = plan_calf(size, policies)
+    for policy in plan.missing:
+        say(f"there is no policy {policy}: its row stays empty; netlab train {policy} makes one")
+    _make(folder)
+    command = _command(folder, size, policies)
+    with CellStore(folder / STORE_NAME) as store, ProgressLine() as line:
+        try:
+            table = play_calf(plan, store, jobs or default_workers(), _Progress(line))
+        except KeyboardInterrupt:
+            say(f"what is finished is kept in {folder / STORE_NAME}; the same command goes on from there")
+            raise
+    document = calf_document(table, command)
+    _write(folder, table, document, command, with_picture=not no_picture)
+    if as_json:
+        echo_json(document)
+    else:
+        names = "calf.md, calf.json" + ("" if no_picture else ", calf.png")
+        click.echo(f"{folder}: {names}; {table.cells} cells of {table.episodes} episodes")
+
+
+class _Progress:
+    """Says how many cells are finished and how long the others will take."""
+
+    def __init__(self, line: ProgressLine) -> None:
+        self._line = line
+
+    def __call__(self, counts: RunCounts, cell: Cell | None) -> None:
+        if cell is None:
+            self._line.say(f"{counts.wanted} cells, {counts.found} of them finished before")
+        elif counts.left_s is not None:
+            done = counts.found + counts.computed
+            self._line.count(f"{done} of {counts.wanted} cells, about {counts.left_s:.0f} s left")
+
+
+def _size(quick: bool, episodes: int | None, training_seeds: int | None) -> TableSize:
+    from netlab.tables.calf_plan import QUICK, TableSize
+
+    size = QUICK if quick else TableSize()
+    return TableSize(
+        episodes=size.episodes if episodes is None else episodes,
+        training_seeds=size.training_seeds if training_seeds is None else training_seeds,
+    )
+
+
+def _command(folder: Path, size: TableSize, policies: Path | None) -> str:
+    """Return what makes the same again."""
+    words = ["netlab table calf", f"-o {folder}"]
+    from netlab.tables.calf_plan import TableSize
+
+    if size.episodes != TableSize().episodes:
+        words.append(f"--episodes {size.episodes}")
+    if size.training_seeds != TableSize().training_seeds:
+        words.append(f"--training-seeds {size.training_seeds}")
+    if policies is not None:
+        words.append("--policies FOLDER")
+    return " ".join(words)
+
+
+def _make(folder: Path) -> None:
+    from netlab.errors import SpecError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        hint = "name a folder that you may write to"
+        raise SpecError(f"cannot make {folder}: {error.strerror}", key="--output", hint=hint) from error
+
+
+def _write(
+    folder: Path, table: CalfTable, document: dict[str, object], command: str, *, with_picture: bool
+) -> None:
+    import msgspec
+
+    from netlab.documents import write_document
+    from netlab.tables.calf_page import PICTURE, calf_page
+
+    write_document(folder / "calf.md", calf_page(table, command, with_picture=with_picture).encode())
+    write_document(folder / "calf.json", msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
+    if with_picture:
+        from netlab.tables.calf_figure import draw_calf
+
+        write_document(folder / PICTURE, draw_calf(table))

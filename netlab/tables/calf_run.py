@@ -1,0 +1,78 @@
+"""calf_run: plays what is not in the store yet, and adds all up.
+
+::
+
+    CalfPlan --not in the store--> run_cells --each--> CellStore --all--> CalfTable --> page, document, picture
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from netlab.errors import SpecError
+from netlab.tables.calf_findings import findings
+from netlab.tables.calf_plan import CalfPlan
+from netlab.tables.calf_result import CalfResult
+from netlab.tables.calf_rows import PAPER, PAPER_GAP_RATIO
+from netlab.tables.calf_table import CalfTable, calf_table, paper_gap_ratio
+from netlab.tables.cell import Cell
+from netlab.tables.cell_runner import RunCounts, run_cells
+from netlab.tables.cell_store import CellStore
+
+__all__ = ["calf_document", "play_calf"]
+
+Watch = Callable[[RunCounts, Cell | None], None]
+
+
+def play_calf(
+    plan: CalfPlan, store: CellStore, workers: int, watch: Watch = lambda counts, cell: None
+) -> CalfTable:
+    """Play the cells that the store does not have, and add all up.
+
+    Args:
+        plan: What is to be played.
+        store: Keeps each cell as it is finished.
+        workers: How many processes.
+        watch: Told how far it is.
+
+    Raises:
+        NetlabError: Cells failed, or the store takes no more; what is finished stays.
+    """
+    cells = plan.distinct
+    run_cells(list(cells.values()), store, workers, watch)
+    return calf_table(plan, {key: _kept(store, key) for key in cells})
+
+
+def _kept(store: CellStore, key: str) -> CalfResult:
+    """Return a cell that is finished.
+
+    Raises:
+        SpecError: What is stored is none.
+    """
+    content = store.get(key)
+    try:
+        return msgspec.json.decode(content or b"", type=CalfResult)
+    except (msgspec.DecodeError, SpecError) as error:
+        hint = "remove the file: all that is in it can be computed again"
+        raise SpecError(f"cell {key[:12]}: {error}", store.path, hint=hint) from error
+
+
+def calf_document(table: CalfTable, command: str) -> dict[str, Any]:
+    """Return everything as a document for machines.
+
+    Args:
+        table: The figures.
+        command: What makes them again.
+    """
+    document: dict[str, Any] = {"command": command, **msgspec.to_builtins(table)}
+    document["findings"] = msgspec.to_builtins(findings(table))
+    document["paper"] = {
+        "source": "arXiv 2603.12543",
+        "figures": PAPER,
+        "gap_ratio": PAPER_GAP_RATIO,
+        "gap_ratio_of_its_figures": {task: paper_gap_ratio(task) for task in PAPER},
+    }
+    return document
