@@ -17,6 +17,8 @@ from netlab.messages import ActuatorName
 __all__ = ["DEFAULT_HOLD_LIMIT_TICKS", "EnvConfig"]
 
 DEFAULT_HOLD_LIMIT_TICKS = 10
+_MAX_SEED = 2**64 - 1
+"""The agent is told it, in 64 bits."""
 
 _WORDS = {
     Clash.NO_HORIZON: Words(
@@ -80,6 +82,8 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Raises:
             SpecError: Names the field, and in its hint the option.
         """
+        if not 0 <= self.seed <= _MAX_SEED:
+            raise SpecError(f"{self.seed}: must be 0 .. 2^64 - 1", key="seed", hint="--seed")
         if self.episodes < 1:
             raise SpecError(f"{self.episodes}: must be at least 1", key="episodes")
         for name, duration_s in (("wait_s", self.wait_s), ("start_delay_s", self.start_delay_s)):

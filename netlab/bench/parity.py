@@ -17,7 +17,7 @@ import msgspec
 import netlab
 from netlab.bench.figure import Figure
 from netlab.errors import FeatureMissing, SpecError
-from netlab.tables.parity_cell import ParityCell
+from netlab.tables.parity_cell import VIRTUAL, ParityCell
 from netlab.tables.parity_table import ParityLine, ParityTable
 
 __all__ = ["parity"]
@@ -31,7 +31,7 @@ EPISODES = 20
 def parity(say: Callable[[str], None]) -> Figure:
     """Read the table, and play some of its episodes again."""
     table = _read()
-    virtual = [line for line in table.lines if "virtual" in line.engine]
+    virtual = [line for line in table.lines if line.engine == VIRTUAL]
     real = [line for line in table.lines if line not in virtual]
     worst = max(virtual, key=lambda line: line.share)
     line = next(one for one in virtual if (one.policy, one.network) == AGAIN)

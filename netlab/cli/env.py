@@ -103,7 +103,11 @@ def env() -> None:
     "--episodes", type=click.IntRange(1), default=_ASKED.episodes, show_default=True, help="How many to play."
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=_ASKED.seed, show_default=True, help="Seed of the episodes' seeds."
+    "--seed",
+    type=click.IntRange(0, 2**64 - 1),
+    default=_ASKED.seed,
+    show_default=True,
+    help="Seed of the episodes' seeds.",
 )
 @click.option(
     "--wait",

@@ -10,12 +10,11 @@ import click
 from netlab.cli.command import ResultOption, echo_json, json_option, say
 from netlab.cli.computing_command import ComputingCommand
 from netlab.cli.progress_line import ProgressLine
+from netlab.cli.table_folder import CellProgress, make_folder
 
 if TYPE_CHECKING:
     from netlab.tables.calf_plan import TableSize
     from netlab.tables.calf_table import CalfTable
-    from netlab.tables.cell import Cell
-    from netlab.tables.cell_runner import RunCounts
 
 __all__ = ["calf"]
 
@@ -70,11 +69,11 @@ def calf(
     plan = plan_calf(size, policies)
     for policy in plan.missing:
         say(f"there is no policy {policy}: its row stays empty; netlab train {policy} makes one")
-    _make(folder)
+    make_folder(folder)
     command = _command(folder, size, policies)
     with CellStore(folder / STORE_NAME) as store, ProgressLine() as line:
         try:
-            table = play_calf(plan, store, jobs or default_workers(), _Progress(line))
+            table = play_calf(plan, store, jobs or default_workers(), CellProgress(line))
         except KeyboardInterrupt:
             say(f"what is finished is kept in {folder / STORE_NAME}; the same command goes on from there")
             raise
@@ -85,20 +84,6 @@ def calf(
     else:
         names = "calf.md, calf.json" + ("" if no_picture else ", calf.png")
         click.echo(f"{folder}: {names}; {table.cells} cells of {table.episodes} episodes")
-
-
-class _Progress:
-    """Says how many cells are finished and how long the others will take."""
-
-    def __init__(self, line: ProgressLine) -> None:
-        self._line = line
-
-    def __call__(self, counts: RunCounts, cell: Cell | None) -> None:
-        if cell is None:
-            self._line.say(f"{counts.wanted} cells, {counts.found} of them finished before")
-        elif counts.left_s is not None:
-            done = counts.found + counts.computed
-            self._line.count(f"{done} of {counts.wanted} cells, about {counts.left_s:.0f} s left")
 
 
 def _size(quick: bool, episodes: int | None, training_seeds: int | None) -> TableSize:
@@ -123,16 +108,6 @@ def _command(folder: Path, size: TableSize, policies: Path | None) -> str:
     if policies is not None:
         words.append("--policies FOLDER")
     return " ".join(words)
-
-
-def _make(folder: Path) -> None:
-    from netlab.errors import SpecError
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        hint = "name a folder that you may write to"
-        raise SpecError(f"cannot make {folder}: {error.strerror}", key="--output", hint=hint) from error
 
 
 def _write(

@@ -12,8 +12,7 @@ nothing, and D need not cover the worst gaps.
 
 Why not decide all anew with each observation. The remote does not know which of its frames the edge has. What
 is decided once is the same in all of them, so it knows what is pending; a decision that changes at the last
-moment is played or not, and every prediction over it is wrong one time in two. (In CartPole, pushed by 3 N a
-tick, deciding all anew scores a third of this.)
+moment is played or not, and every prediction over it is wrong one time in two.
 
 What the edge plays at the observation's own tick is known better: the observation says which frame is its newest.
 """

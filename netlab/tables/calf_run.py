@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from netlab.errors import SpecError
 from netlab.tables.calf_findings import findings
 from netlab.tables.calf_plan import CalfPlan
 from netlab.tables.calf_result import CalfResult
@@ -43,21 +42,7 @@ def play_calf(
     """
     cells = plan.distinct
     run_cells(list(cells.values()), store, workers, watch)
-    return calf_table(plan, {key: _kept(store, key) for key in cells})
-
-
-def _kept(store: CellStore, key: str) -> CalfResult:
-    """Return a cell that is finished.
-
-    Raises:
-        SpecError: What is stored is none.
-    """
-    content = store.get(key)
-    try:
-        return msgspec.json.decode(content or b"", type=CalfResult)
-    except (msgspec.DecodeError, SpecError) as error:
-        hint = "remove the file: all that is in it can be computed again"
-        raise SpecError(f"cell {key[:12]}: {error}", store.path, hint=hint) from error
+    return calf_table(plan, {key: store.decoded(key, CalfResult) for key in cells})
 
 
 def calf_document(table: CalfTable, command: str) -> dict[str, Any]:

@@ -15,7 +15,9 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
+
+import msgspec
 
 from netlab.errors import KernelError, SpecError
 
@@ -30,6 +32,7 @@ _APPLICATION = 0x6E6C6362
 """Says in the file's header whose it is."""
 _FORMAT = 1
 _WAIT_S = 10.0
+T = TypeVar("T")
 _HINT = "name another folder, or move that file away: then every cell is computed again"
 
 
@@ -86,6 +89,21 @@ class CellStore:
             problem = f"the result of cell {key[:12]} is none, or larger than {MAX_CONTENT_BYTES >> 20} MiB"
             raise SpecError(problem, self.path, hint=_HINT)
         return content
+
+    def decoded(self, key: str, kind: type[T]) -> T:
+        """Return a result that is there, decoded from JSON.
+
+        Args:
+            key: Of the cell.
+            kind: A Struct.
+
+        Raises:
+            SpecError: It is not there, or is none.
+        """
+        try:
+            return msgspec.json.decode(self.get(key) or b"", type=kind)
+        except (msgspec.DecodeError, SpecError) as error:
+            raise SpecError(f"cell {key[:12]}: {error}", self.path, hint=_HINT) from error
 
     def put(self, key: str, title: str, content: bytes) -> None:
         """Keep a result; it is on disk when this returns. One that is there already stays.

@@ -34,10 +34,11 @@ from netlab.tables.parity_difference import FirstDifference, by_episode, first_d
 from netlab.tables.parity_wrapper import EpisodeTick, play_in_wrapper
 from netlab.traces.packets.packet_log import PacketRecord
 
-__all__ = ["ENGINES", "ParityCell", "ParityEpisodes", "Parting"]
+__all__ = ["ENGINES", "VIRTUAL", "ParityCell", "ParityEpisodes", "Parting"]
 
+VIRTUAL = "guest, virtual time"
 ENGINES = {
-    "guest, virtual time": ("--virtual-time",),
+    VIRTUAL: ("--virtual-time",),
     "guest, real time": ("--on", "guest"),
     "relay, real time": ("--on", "relay"),
     "host, real time": ("--on", "host"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from netlab.tables.equivalence import LEVEL
+from netlab.tables.parity_cell import VIRTUAL
 from netlab.tables.parity_rows import DIFFERENCE_SHARE
 from netlab.tables.parity_table import ParityLine, ParityTable
 
@@ -75,7 +76,7 @@ def _cells(line: ParityLine) -> list[str]:
 
 def _causes(table: ParityTable) -> str:
     """Say where episodes part in virtual time, and how many of those are races with a tick."""
-    virtual = [line for line in table.lines if "virtual" in line.engine]
+    virtual = [line for line in table.lines if line.engine == VIRTUAL]
     partings = [parting for line in virtual for _, parting in line.partings]
     n = sum(line.equivalence.n for line in virtual)
     ticks = sum(line.ticks for line in virtual)

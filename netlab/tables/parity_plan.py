@@ -11,15 +11,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from netlab.tables.parity_cell import ENGINES, ParityCell
+from netlab.tables.parity_cell import ENGINES, VIRTUAL, ParityCell
 from netlab.tables.parity_rows import PLAYED, REAL_NETWORKS, VIRTUAL_NETWORKS, PlayedPolicy
 
 __all__ = ["FULL", "QUICK", "ParityRow", "ParitySize", "plan_parity"]
 
 FIRST_SEED = 2_000_000
 """Of the runs; those below are for choosing, and for other tables."""
-
-_VIRTUAL = "guest, virtual time"
 
 
 class ParitySize(Struct, frozen=True, kw_only=True):
@@ -89,7 +87,7 @@ def plan_parity(size: ParitySize, real_engines: tuple[str, ...] = ()) -> list[Pa
 def _virtual_rows(size: ParitySize) -> Iterator[ParityRow]:
     for network in VIRTUAL_NETWORKS[-size.networks :]:
         for played in PLAYED:
-            yield ParityRow(played, network, _VIRTUAL, size.cell_episodes, size.cells, size.most_cells)
+            yield ParityRow(played, network, VIRTUAL, size.cell_episodes, size.cells, size.most_cells)
 
 
 def _real_rows(size: ParitySize, engines: tuple[str, ...]) -> Iterator[ParityRow]:

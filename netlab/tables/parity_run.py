@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
-
 import netlab
-from netlab.errors import SpecError
 from netlab.tables.cell import Cell
 from netlab.tables.cell_runner import RunCounts, run_cells
 from netlab.tables.cell_store import CellStore
-from netlab.tables.parity_cell import ParityEpisodes
+from netlab.tables.parity_cell import VIRTUAL, ParityEpisodes
 from netlab.tables.parity_plan import ParityRow
 from netlab.tables.parity_table import ParityLine, ParityTable, parity_line
 
@@ -44,7 +41,7 @@ def play_parity(
     lines: dict[int, ParityLine] = {}
     results: list[ParityEpisodes] = []
     for is_virtual in (True, False):
-        chosen = {place: row for place, row in enumerate(rows) if ("virtual" in row.engine) is is_virtual}
+        chosen = {place: row for place, row in enumerate(rows) if (row.engine == VIRTUAL) is is_virtual}
         for place, found in _played(chosen, store, workers if is_virtual else 1, watch):
             lines[place] = parity_line(rows[place], found)
             results += found
@@ -68,25 +65,12 @@ def _played(
         )
         for place, count in list(counts.items()):
             row = rows[place]
-            found = [_kept(store, row.cell(number).key) for number in range(count)]
+            found = [store.decoded(row.cell(number).key, ParityEpisodes) for number in range(count)]
             if parity_line(row, found).verdict != "undecided" or count >= row.most_cells:
                 del counts[place]
                 yield place, found
             else:
                 counts[place] = min(2 * count, row.most_cells)
-
-
-def _kept(store: CellStore, key: str) -> ParityEpisodes:
-    """Return a cell that is finished.
-
-    Raises:
-        SpecError: What is stored is none.
-    """
-    try:
-        return msgspec.json.decode(store.get(key) or b"", type=ParityEpisodes)
-    except msgspec.DecodeError as error:
-        hint = "remove the file: all that is in it can be computed again"
-        raise SpecError(f"cell {key[:12]}: {error}", store.path, hint=hint) from error
 
 
 def _kernel(machine: dict[str, object]) -> tuple[str, str]:

@@ -67,7 +67,15 @@ def test_what_fits_together_is_taken(fields: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    "fields", [{"episodes": 0}, {"wait_s": -1.0}, {"wait_s": float("inf")}, {"start_delay_s": float("nan")}]
+    "fields",
+    [
+        {"seed": -1},
+        {"seed": 2**64},
+        {"episodes": 0},
+        {"wait_s": -1.0},
+        {"wait_s": float("inf")},
+        {"start_delay_s": float("nan")},
+    ],
 )
 def test_numbers_that_no_run_has(fields: dict[str, object]) -> None:
     with pytest.raises(SpecError, match=next(iter(fields))):
