@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -19,10 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from orphans import Orphans
 
 POLL_S = 0.1
 PATIENCE_S = 30.0
-"""How long a process that is told to end may take."""
+"""How long a process may take to end, once it is told to or has reported its last test."""
+SILENCE_S = 1800.0
+"""How long it may say nothing: no one test takes so long."""
 
 
 class ReportFile:
@@ -64,6 +68,7 @@ class ProcessBeside:
         self._reports_path.touch()
         self._output_path = folder / "output.txt"
         self._read_bytes = 0
+        self._heard_s = time.monotonic()
         self._reports: dict[str, list[dict[str, Any]]] = {}
         environment = dict(os.environ, NETLAB_TEST_REPORTS=str(self._reports_path))
         with self._output_path.open("wb") as output:
@@ -91,13 +96,25 @@ class ProcessBeside:
         hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         # The last test that ran here has left standing what this one would have used too, as its folder.
         item.session._setupstate.teardown_exact(nextitem)
+        self._mine.discard(item)
+        if not self._mine:
+            self._see_it_end()
         return True
+
+    def _see_it_end(self) -> None:
+        """Wait until the process is gone, and bury what it leaves: the next test's leak check would find that."""
+        orphans = Orphans()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it is ended when we are
+            self.process.wait(PATIENCE_S)
+            orphans.bury()
 
     def _wait_for(self, nodeid: str) -> list[dict[str, Any]]:
         """Return the reports of one test: setup, call, teardown; none where the process has ended before it."""
         while True:
             ended = self.process.poll() is not None
             self._read_reports()
+            if time.monotonic() - self._heard_s > SILENCE_S:
+                self.process.kill()
             reports = self._reports.get(nodeid, [])
             if reports and reports[-1]["when"] == "teardown":
                 return reports
@@ -110,6 +127,8 @@ class ProcessBeside:
             file.seek(self._read_bytes)
             new = file.read()
         complete = new[: new.rfind(b"\n") + 1]
+        if complete:
+            self._heard_s = time.monotonic()
         self._read_bytes += len(complete)
         for line in complete.splitlines():
             data = json.loads(line)

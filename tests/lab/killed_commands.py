@@ -36,6 +36,8 @@ command = ["sh", "-c", {json.dumps(FAMILY)}]
 ends = ["a", "b"]
 name = "radio"
 """
+SLEEP = "sleep 555"
+"""In an executed command, and in no other: its words tell them apart."""
 TIMINGS = {"up": 2, "holder": 2, "down": 2, "gc": 3}
 """Of those that take seconds, or need a lab each time; five of the others."""
 WORDS: dict[str, list[str]] = {
@@ -44,7 +46,7 @@ WORDS: dict[str, list[str]] = {
     "list": ["list"],
     "show": ["show", "NAME"],
     "set": ["set", "NAME", "radio=delay=20ms"],
-    "exec": ["exec", "NAME", "a", "--", "sh", "-c", "trap '' TERM; sleep 555 & sleep 555"],
+    "exec": ["exec", "NAME", "a", "--", "sh", "-c", f"trap '' TERM; {SLEEP} & {SLEEP}"],
     "down": ["down", "NAME"],
     "gc": ["gc"],
 }
@@ -247,8 +249,8 @@ def gone_after_down(commands: Commands) -> str:
 
 def still_whole(commands: Commands) -> str:
     """After a killed question: its command is gone, the lab is not, and answers."""
-    settle(commands, lambda: not [line for line in commands.processes() if "555" in line])
-    rests = [line for line in commands.processes() if "555" in line]
+    settle(commands, lambda: not [line for line in commands.processes() if SLEEP in line])
+    rests = [line for line in commands.processes() if SLEEP in line]
     entries = commands.alive()
     if rests or len(entries) != 1:
         return f"{rests} {entries}"

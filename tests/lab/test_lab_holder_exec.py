@@ -83,7 +83,7 @@ def test_a_killed_client_takes_its_command_along(labs: StayingLabs) -> None:
     assert running(labs) == [["sh", "-c", script]]
     client.kill()
     client.communicate(timeout=60)
-    wait_until(lambda: not [line for line in labs.processes() if "987" in line])
+    wait_until(lambda: not [line for line in labs.processes() if "sleep 987" in line])
     assert running(labs) == []
 
 
