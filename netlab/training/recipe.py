@@ -29,12 +29,13 @@ from netlab.agents.ppo_config import PPOConfig
 from netlab.did_you_mean import did_you_mean
 from netlab.envs.virtual.options import NetworkOptions
 from netlab.errors import SpecError
+from netlab.traces.text_file import read_text_file
 from netlab.training.network import NO_NETWORK, placed_network
 
 __all__ = ["ModelRecipe", "TrainingRecipe", "find_recipe", "recipe_text", "shipped_recipes"]
 
 _SUFFIX = ".toml"
-_MAX_BYTES = 1 << 16
+_MOST_BYTES = 1 << 20
 ShortText = Annotated[str, Meta(min_length=1, max_length=200)]
 NetworkWords = Annotated[str, Meta(min_length=1, max_length=4096)]
 FileName = Annotated[str, Meta(min_length=1, max_length=100, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -161,17 +162,9 @@ def recipe_text(name: str) -> bytes:
 
 def _read(path: Path) -> bytes:
     try:
-        if path.exists() and not path.is_file():  # a named pipe would keep us waiting for ever
-            raise SpecError("is not a plain file", path, hint="name a TOML file")
-        with path.open("rb") as file:
-            text = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise SpecError(
-            f"cannot be read: {error.strerror}", path, hint="netlab train --list has the shipped ones"
-        ) from error
-    if len(text) > _MAX_BYTES:
-        raise SpecError(f"more than {_MAX_BYTES} bytes: no recipe is so long", path)
-    return text
+        return read_text_file(path, _MOST_BYTES).encode()
+    except ValueError as error:
+        raise SpecError(str(error), path, hint="netlab train --list has the shipped ones") from None
 
 
 def _parse(text: bytes, path: str | os.PathLike[str]) -> TrainingRecipe:
