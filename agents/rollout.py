@@ -153,8 +153,8 @@ class Collector:
             LearningError: The environments, or the policy network, gave numbers that are not finite.
         """
         rollout = self._empty()
-        tails: list[tuple[NDArray[Any], Floats, Floats, Floats]] = []
-        count, recurrent, before = self._steps.count, self._actor.state_units > 0, self._state
+        ends = CutEnds(rollout)
+        recurrent, before = self._actor.state_units > 0, self._state
         for t in range(self._horizon):
             now = self._now
             if self._grid is not None:
@@ -174,39 +174,14 @@ class Collector:
             rollout.rewards[t], rollout.done[t] = outcome.rewards, outcome.done
             rollout.ticked[t] = outcome.ticked
             if outcome.cut.size:
-                cut = outcome.cut
-                tails.append(
-                    (t * count + cut, outcome.cut_observations, outcome.cut_privileged, self._state[:, cut])
-                )
+                ends.cut(t, outcome, self._state, before)
             self._now = outcome.moment
-        last = (self._horizon - 1) * count + np.arange(count)
-        state = np.where(self._now.starts[:, None], np.float32(0.0), self._state)
-        tails.append((last, self._now.observations, self._now.privileged, state))
-        rollout.tails = _joined(tails)
+        ends.last(self._now, self._state, before)
+        rollout.tails = ends.tails()
         _require_finite(rollout)  # before anything of it is written over
-        self._leave_out_open(rollout, before)
+        ends.leave_out_open()
         self._played.append(rollout.actions.copy())
         return rollout
-
-    def _leave_out_open(self, rollout: Rollout, before: Floats) -> None:
-        """Let a rollout end, for each environment, in a state that was asked about.
-
-        What the critic believes of any other it never learned. So where the rollout ends between a decision and
-        the next question, that decision is left out, and the state it was made in is the last one.
-
-        Args:
-            rollout: All of it; its last steps are changed.
-            before: State of the policy network before each environment's last decision, ``[2, n, units]``.
-        """
-        tails, count = rollout.tails, self._steps.count
-        for n in np.flatnonzero(~self._now.asked & ~rollout.done[-1]):
-            events = np.flatnonzero(rollout.asked[:, n] | rollout.done[:, n])
-            if not events.size or rollout.done[events[-1], n]:
-                continue
-            t, last = events[-1], len(tails.steps) - count + n
-            rollout.asked[t, n], rollout.rewards[t:, n], rollout.ticked[t:, n] = False, 0.0, False
-            tails.observations[last], tails.privileged[last] = rollout.observations[t, n], rollout.privileged[t, n]
-            tails.states[:, last] = before[:, n]
 
     def _take(self, outcome: Outcome) -> Outcome:
         self.returns.add(outcome.rewards, outcome.done)
@@ -227,6 +202,70 @@ class Collector:
             first_state=self._state,
             tails=_joined([]),
         )
+
+
+class CutEnds:
+    """Where the episodes of a rollout were cut off, by their time limit or by the rollout's own end.
+
+    Args:
+        rollout: What is being filled.
+    """
+
+    def __init__(self, rollout: Rollout) -> None:
+        self._rollout = rollout
+        self._parts: list[tuple[NDArray[Any], Floats, Floats, Floats]] = []
+        self._open: list[tuple[int, Floats]] = []
+
+    def cut(self, t: int, outcome: Outcome, state: Floats, before: Floats) -> None:
+        """Note the episodes that step t cut off.
+
+        Args:
+            t: The step.
+            outcome: Of it.
+            state: Of the policy network behind it, ``[2, n, units]``.
+            before: Of the policy network before each environment's last decision, ``[2, n, units]``.
+        """
+        cut, count = outcome.cut, self._rollout.asked.shape[1]
+        steps = t * count + cut
+        self._note_open(steps[~outcome.cut_asked], before[:, cut[~outcome.cut_asked]])
+        self._parts.append((steps, outcome.cut_observations, outcome.cut_privileged, state[:, cut]))
+
+    def last(self, now: Moment, state: Floats, before: Floats) -> None:
+        """Note where each environment is behind the last step; see ``cut``."""
+        steps, count = self._rollout.asked.shape
+        last = (steps - 1) * count + np.arange(count)
+        is_open = ~now.asked & ~self._rollout.done[-1]
+        self._note_open(last[is_open], before[:, is_open])
+        state = np.where(now.starts[:, None], np.float32(0.0), state)
+        self._parts.append((last, now.observations, now.privileged, state))
+
+    def _note_open(self, steps: NDArray[Any], before: Floats) -> None:
+        self._open += [(int(step), before[:, number].copy()) for number, step in enumerate(steps)]
+
+    def tails(self) -> Tails:
+        """Return the states behind the steps that were noted."""
+        return _joined(self._parts)
+
+    def leave_out_open(self) -> None:
+        """Let each of them end in a state that was asked about.
+
+        What the critic believes of any other it never learned. So where one ends between a decision and the next
+        question, that decision is left out, and the state it was made in is the last one.
+        """
+        for step, before in self._open:
+            self._leave_out(step, before)
+
+    def _leave_out(self, step: int, before: Floats) -> None:
+        rollout, tails = self._rollout, self._rollout.tails
+        end, n = divmod(step, rollout.asked.shape[1])
+        decisions = np.flatnonzero(rollout.asked[: end + 1, n])
+        if not decisions.size or rollout.done[decisions[-1] : end, n].any():
+            return  # it was in the rollout before, and was left out there
+        t, last = decisions[-1], np.flatnonzero(tails.steps == step)[0]
+        left = slice(t, end + 1)
+        rollout.asked[t, n], rollout.rewards[left, n], rollout.ticked[left, n] = False, 0.0, False
+        tails.observations[last], tails.privileged[last] = rollout.observations[t, n], rollout.privileged[t, n]
+        tails.states[:, last] = before
 
 
 def _joined(parts: list[tuple[NDArray[Any], Floats, Floats, Floats]]) -> Tails:

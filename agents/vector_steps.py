@@ -77,6 +77,8 @@ class Outcome(NamedTuple):
         cut: Indices of the environments whose episode was cut off without having terminated, ``[m]``.
         cut_observations: The last observations of those, ``[m, d]``.
         cut_privileged: What is privileged at that moment, ``[m, p]``.
+        cut_asked: Whether those last observations are questions nobody has answered yet, ``[m]``. Others have been
+            answered already: there was nothing new to see when the episode was cut off.
     """
 
     moment: Moment
@@ -86,6 +88,7 @@ class Outcome(NamedTuple):
     cut: NDArray[np.intp]
     cut_observations: Floats
     cut_privileged: Floats
+    cut_asked: Bools
 
 
 class VectorSteps:
@@ -137,23 +140,22 @@ class VectorSteps:
         observations, rewards, terminated, truncated, infos = self._env.step(actions)
         done = np.asarray(terminated | truncated)
         privileged, asked = self._privileged(infos), infos.get("asked", self._all)
+        cut = np.flatnonzero(truncated & ~terminated)
+        last = observations[cut], privileged[cut], asked[cut]
+        if self._same_step and cut.size:
+            last = self._last_of(infos, cut)
         if self._same_step:
             starts = done
         else:
             asked = asked & ~done if done.any() else asked
             starts, self._resetting = self._resetting, done
-        cut = np.flatnonzero(truncated & ~terminated)
-        cut_observations, cut_privileged = observations[cut], privileged[cut]
-        if self._same_step and cut.size:
-            cut_observations, cut_privileged = self._last_of(infos, cut)
         return Outcome(
             Moment(observations, privileged, asked, starts),
             rewards,
             done,
             self._ticked(infos, done),
             cut,
-            cut_observations,
-            cut_privileged,
+            *last,
         )
 
     def _ticked(self, infos: Mapping[str, Any], done: Bools) -> Bools:
@@ -164,8 +166,11 @@ class VectorSteps:
         last = infos.get("final_info", {}).get("ticked")
         return ticked if last is None else np.where(done, np.asarray(last, dtype=bool), ticked)
 
-    def _last_of(self, infos: Mapping[str, Any], cut: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return the last observations of episodes that were cut off, in an environment that has reset since."""
+    def _last_of(self, infos: Mapping[str, Any], cut: NDArray[np.intp]) -> tuple[Floats, Floats, Bools]:
+        """Return the last observations of episodes that were cut off, in an environment that has reset since.
+
+        With them what was privileged then, and whether they are questions.
+        """
         if "final_obs" not in infos:
             hint = (
                 'SAME_STEP asks for infos["final_obs"], and infos["final_info"]["privileged"] where there is any'
@@ -173,7 +178,8 @@ class VectorSteps:
             raise SpecError("an episode ended and its last observation is missing", key="env", hint=hint)
         # Gymnasium's own environments give an array of objects, None where no episode ended.
         last = np.stack([np.asarray(infos["final_obs"][index], dtype=np.float32) for index in cut])
-        return last, self._privileged(infos.get("final_info", {}))[cut]
+        final = infos.get("final_info", {})
+        return last, self._privileged(final)[cut], np.asarray(final.get("asked", self._all), dtype=bool)[cut]
 
     def _privileged(self, infos: Mapping[str, Any]) -> Floats:
         if not self._wants_privileged:

@@ -70,7 +70,7 @@ class ToyVectorEnv(VectorEnv):
         infos = {}
         last = self._position
         if same and ended.any():
-            infos = {"final_obs": self._observe(last), "final_info": {"privileged": self._privileged(last)}}
+            infos = {"final_obs": self._observe(last), "final_info": self._infos(last)}
             self._position = np.where(ended, 0, self._position)
         infos |= self._infos(self._position)
         infos["ticked"] = (before % 2 == 0) | self._ticks_odd
