@@ -29,7 +29,7 @@ from netlab.agents.ppo_config import PPOConfig
 from netlab.agents.ppo_spaces import PPOSpaces
 from netlab.agents.tensor_file import read_tensors, write_tensors
 from netlab.errors import SpecError
-from netlab.messages import ShortText
+from netlab.messages import Seed, ShortText
 
 __all__ = ["Checkpoint", "CheckpointCard", "RandomState", "read_checkpoint", "require_room"]
 
@@ -42,6 +42,8 @@ _HINT = "netlab train writes one"
 _NETWORK = "network."
 _TENSORS = ("adam.first", "adam.second", "collector.observations", "collector.state", "collector.played")
 
+Return = Annotated[float, Meta(ge=-1e300, le=1e300)]
+"""Of an episode; the mean of as many as are kept is a number, too."""
 Count = Annotated[int, Meta(ge=0, le=2**62)]
 Word = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 Digits = Annotated[str, Meta(pattern="^[0-9]{1,39}$")]
@@ -100,12 +102,12 @@ class CheckpointCard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     format: Literal["netlab-ppo-1"] = "netlab-ppo-1"
     config: PPOConfig
     spaces: PPOSpaces
-    seed: Count
+    seed: Seed
     iteration: Count
     adam_steps: Count
     random: RandomState
     finished: Count = 0
-    recent: Annotated[tuple[float, ...], Meta(max_length=RECENT)] = ()
+    recent: Annotated[tuple[Return, ...], Meta(max_length=RECENT)] = ()
     note: Annotated[str, Meta(max_length=10_000)] = ""
     versions: Annotated[dict[ShortText, ShortText], Meta(max_length=16)] = {}
 
@@ -214,6 +216,9 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     if played.shape != shape or played.dtype != kind:
         found = f"{played.dtype}{list(played.shape)}, must be {kind}{list(shape)}"
         raise SpecError(f"is not {_WHAT}: its actions are {found}", path, hint=_HINT)
+    if is_discrete and not bool(((played >= 0) & (played < spaces.action.n)).all()):
+        problem = f"its actions are not all 0 .. {spaces.action.n - 1}"
+        raise SpecError(f"is not {_WHAT}: {problem}", path, hint=_HINT)
     return Checkpoint(
         card=card,
         weights=weights,

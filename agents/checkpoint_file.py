@@ -55,7 +55,10 @@ class CheckpointFile:
         if there is None:
             self._claim()
         elif self._ours is None:
-            hint = "resume it, save this run in another file, or remove that one"
+            hint = (
+                "go on with it: --resume, in Python Trainer(..., resume=read_checkpoint(path)) of "
+                "netlab.agents.checkpoint; or save this run in another file, or remove that one"
+            )
             raise SpecError("a run is saved there already", self.path, "checkpoint", hint)
         elif there != self._ours:
             hint = "let each of two runs have a checkpoint of its own"

@@ -32,6 +32,8 @@ Array = NDArray[np.float64]
 _LIMIT = 1e3
 """No model holds a thousand deviations from what it was fitted to; beyond, changes stay as they are there."""
 _MAX_MONOMIALS = 20_000
+_MOST = float(np.finfo(np.float64).max) / 2**20
+"""The most that may come of a sum within a model: a million such ticks on, a state is a number still."""
 
 
 class Monomials:
@@ -131,8 +133,9 @@ class InputEncoder:
         """Return the inputs ``[N, i]`` of states ``[N, d]`` and encoded actions ``[N, m]``."""
         x = np.empty((states.shape[0], self._width))
         z = x[:, : self._dimensions]
-        np.subtract(states, self._mean, out=z)
-        z /= self._scale
+        with np.errstate(over="ignore"):  # what is infinitely far is as far as the limit
+            np.subtract(states, self._mean, out=z)
+            z /= self._scale
         np.maximum(z, -_LIMIT, out=z)
         np.minimum(z, _LIMIT, out=z)
         x[:, self._dimensions :] = actions
@@ -149,7 +152,8 @@ class InputEncoder:
             LocalProtocolError: A number that is no action.
         """
         if self._codes is None:
-            scaled = np.clip(actions / self._action_scale, -_LIMIT, _LIMIT)
+            with np.errstate(over="ignore"):
+                scaled = np.clip(actions / self._action_scale, -_LIMIT, _LIMIT)
             return np.where(neutral[:, None], 0.0, scaled)
         n = self._action_scale.size
         numbers = np.where(neutral, n, actions)
@@ -171,7 +175,7 @@ class ModelColumns:
 
     def __init__(self, card: ModelCard, tensors: Mapping[str, NDArray[Any]]) -> None:
         shapes = tensor_shapes(card)
-        problem = next(_problems(shapes, tensors), "")
+        problem = next(_problems(shapes, tensors), "") or _boundless(card, tensors)
         if problem:
             raise SpecError(problem, key="model")
         self.card = card
@@ -208,7 +212,8 @@ class ModelColumns:
         change = self._monomials(x)[:, None, :] @ self._mean_weight
         if self.card.hidden:
             change += self._hidden(x)[:, None, :] @ self._mean_output
-        return np.asarray(states + change[:, 0, :])
+        with np.errstate(over="ignore"):  # a peer may send the largest numbers there are
+            return np.asarray(states + change[:, 0, :])
 
     def predict_members(self, states: Array, actions: NDArray[Any], neutral: NDArray[np.bool_]) -> Array:
         """Return each member's prediction ``[K, N, d]``; arguments as for ``predict``."""
@@ -217,7 +222,8 @@ class ModelColumns:
         if self.card.hidden:
             hidden = self._hidden(x).reshape(-1, self.card.members, self.card.hidden)
             change += hidden.transpose(1, 0, 2) @ self._outputs
-        return np.asarray(states + change)
+        with np.errstate(over="ignore"):
+            return np.asarray(states + change)
 
     def _hidden(self, x: Array) -> Array:
         """Return the hidden units of all members side by side ``[N, K*h]``."""
@@ -238,3 +244,28 @@ def _problems(shapes: Mapping[str, tuple[int, ...]], tensors: Mapping[str, NDArr
             yield f"{name} holds a number that is not above 0"
         elif name == "residual_sd" and not bool((tensor >= 0.0).all()):
             yield "residual_sd holds a number below 0"
+
+
+def _boundless(card: ModelCard, tensors: Mapping[str, NDArray[Any]]) -> str:
+    """Say which of a model's numbers, each finite, could come to one that is not; empty where none can.
+
+    Inputs are within the limit, so a monomial is within its power, and a tanh unit within 1.
+    """
+    scale, largest = tensors["change_scale"], _LIMIT**card.degree
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = {"weight": np.abs(tensors["weight"]).sum(axis=1) * largest * scale * card.members}
+        if card.hidden:
+            units = np.abs(tensors["hidden_weight"]).sum(axis=1) * _LIMIT + np.abs(tensors["hidden_bias"])
+            sums |= {
+                "hidden_weight": units,
+                "output_weight": np.abs(tensors["output_weight"]).sum(axis=1) * scale * card.members,
+            }
+        sums["residual_sd"] = tensors["residual_sd"] * _LIMIT
+    return next(
+        (
+            f"{name} is so large that what it predicts is no number: must come to at most {_MOST:.0e}"
+            for name, found in sums.items()
+            if not bool((found <= _MOST).all())
+        ),
+        "",
+    )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.agents.cartpole_linear import LinearCartPole
 from netlab.agents.cartpole_physics import CartPolePhysics
 from netlab.agents.shipped_policies import shipped_names, shipped_path, shipped_policies
@@ -55,13 +56,13 @@ class Recipe(Struct, frozen=True, kw_only=True):
 
     def problem_with(self, actuator: ActuatorName) -> str:
         """Say why it cannot be played out so; empty where it can."""
-        if actuator == "planned" and self.file is not None and self.file.card.remembers_decisions:
-            return "planned asks anew about ticks that were decided, and this policy remembers what it decided"
+        if ACTUATOR_TRAITS[actuator].asks_again and self.file is not None and self.file.card.remembers_decisions:
+            return f"{actuator} asks anew about ticks that were decided, and this policy remembers what it decided"
         return ""
 
     @property
     def horizon_ticks(self) -> int | None:
-        """D that it was made for; None where that is none, or none in particular."""
+        """D that it was made for, perhaps ``ADAPTIVE_HORIZON``; None where that is none, or none in particular."""
         return None if self.file is None else self.file.card.scheduled_ticks
 
     def serve(self, task: TaskDescription, run_seed: int = 0) -> tuple[Policy, Predictor]:

@@ -9,10 +9,19 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.agents.model_card import ModelCard
 from netlab.agents.ppo_config import GridLayout
 from netlab.control.feature_spec import FeatureSpec
-from netlab.messages import HORIZON_ACTUATORS, MAX_ACTIONS, ActuatorName, ShortText, TaskDescription
+from netlab.messages import (
+    ActuatorName,
+    FallbackName,
+    HorizonWord,
+    Seed,
+    ShortText,
+    TaskDescription,
+    horizon_number,
+)
 
 __all__ = ["PolicyCard", "Training"]
 
@@ -32,7 +41,7 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     command: LongText
-    seed: Annotated[int, Meta(ge=0)]
+    seed: Seed
     steps: Annotated[int, Meta(ge=0)]
     versions: Annotated[dict[ShortText, ShortText], Meta(max_length=32)] = {}
     network: LongText = ""
@@ -53,7 +62,7 @@ class PolicyCard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         choose: ``greedy`` plays the likeliest action, ``sampled`` draws one.
         sampling_seed: Of the draws, beside the run's seed and the episode's number (``episode_draws``).
         actuator: What it is meant to be played out by.
-        horizon_ticks: D it is meant for; None where none is fixed.
+        horizon_ticks: D it is meant for, or ``adaptive``; None where it is to fit the network.
         fallback: What is meant to be played where no action is there; ``neutral`` where an older file has none.
         predictor: What says which state a decision meets: ``none``, ``cartpole-physics``, or ``learned``.
         model: Card of the learned model that is in the same file; None without one.
@@ -61,27 +70,27 @@ class PolicyCard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     format: Literal[1] = 1
-    name: ShortText
+    name: Annotated[ShortText, Meta(min_length=1)]
     summary: ShortText = ""
     kind: Literal["mlp", "lstm"]
     task: TaskDescription
     features: FeatureSpec
     grid: GridLayout | None = None
     choose: Literal["greedy", "sampled"] = "greedy"
-    sampling_seed: Annotated[int, Meta(ge=0)] = 0
+    sampling_seed: Seed = 0
     actuator: ActuatorName = "newest"
-    horizon_ticks: Annotated[int, Meta(ge=1, le=MAX_ACTIONS)] | None = None
-    fallback: Literal["neutral", "hold"] = "neutral"
+    horizon_ticks: HorizonWord | None = None
+    fallback: FallbackName = "neutral"
     predictor: Literal["none", "cartpole-physics", "learned"] = "none"
     model: ModelCard | None = None
     training: Training | None = None
 
     @property
     def remembers_decisions(self) -> bool:
-        """Whether what it decides depends on what it was asked before: then ``planned`` cannot ask it anew."""
+        """Whether what it decides depends on what it was asked before: then it cannot be asked anew."""
         return self.kind == "lstm" or self.features.actions > 0
 
     @property
     def scheduled_ticks(self) -> int | None:
-        """D where it is meant to be ``scheduled`` or ``planned`` with one; None where it is not, or with no D."""
-        return self.horizon_ticks if self.actuator in HORIZON_ACTUATORS else None
+        """D as both halves are told it; None where its actuator has none, or none is fixed."""
+        return horizon_number(self.horizon_ticks) if ACTUATOR_TRAITS[self.actuator].has_horizon else None

@@ -20,10 +20,11 @@ from typing import Any
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.agents.learned_model import LearnedModel
 from netlab.agents.policy_card import PolicyCard
 from netlab.agents.policy_network import Weights, make_policy_network
-from netlab.agents.tensor_file import SUFFIX, decode_tensors, read_file, write_tensors
+from netlab.agents.tensor_file import SUFFIX, card_format, decode_tensors, read_file, write_tensors
 from netlab.errors import SpecError
 from netlab.messages import Space
 
@@ -35,6 +36,12 @@ MAX_BYTES = 1 << 26
 _WHAT = "a policy file"
 _HINT = (
     f"netlab train writes policy files, which end in {SUFFIX}; of a run's checkpoint, netlab train RECIPE --export"
+)
+_CHECKPOINT = "netlab-ppo-"
+"""How the format of a checkpoint begins, which people take for a policy."""
+_CHECKPOINT_HINT = (
+    "what makes a policy of it: netlab train RECIPE --export, with the words that began the run; of a Trainer's "
+    "in Python, export_policy and write_policy (docs/your-own-controller.md)"
 )
 _MODEL = "model."
 
@@ -58,10 +65,12 @@ class PolicyFile(Struct, frozen=True):
     def problem(self) -> str:
         """Return how the parts contradict each other; empty where they do not."""
         card, model = self.card, self.model
-        if card.actuator == "stop-and-wait" and card.fallback != "neutral":
-            return "stop-and-wait plays each decision once, and fallback 'hold' would repeat one"
-        if card.actuator == "planned" and card.remembers_decisions:
-            return "planned asks anew about ticks that were decided, which a policy that remembers cannot answer"
+        traits = ACTUATOR_TRAITS[card.actuator]
+        if traits.only_fallback not in (None, card.fallback):
+            return f"{card.actuator} plays each decision once, and fallback {card.fallback!r} would repeat one"
+        if traits.asks_again and card.remembers_decisions:
+            problem = "asks anew about ticks that were decided, which a policy that remembers cannot answer"
+            return f"{card.actuator} {problem}"
         if (card.predictor == "learned") != (model is not None) or card.model != (model and model.card):
             return "predictor 'learned' and a model in the file go together"
         if model is not None and model.card.observation.shape != card.task.observation.shape:
@@ -95,6 +104,8 @@ def read_policy(path: str | os.PathLike[str]) -> PolicyFile:
         SpecError: It cannot be read or is not one.
     """
     data = read_file(path, max_bytes=MAX_BYTES, what=_WHAT, hint=_HINT)
+    if card_format(data).startswith(_CHECKPOINT):
+        raise SpecError(f"is a training run's checkpoint, not {_WHAT}", path, hint=_CHECKPOINT_HINT)
     card, tensors = decode_tensors(data, path, PolicyCard, _WHAT, _HINT)
     model = {name.removeprefix(_MODEL): one for name, one in tensors.items() if name.startswith(_MODEL)}
     weights = {name: one for name, one in tensors.items() if not name.startswith(_MODEL)}

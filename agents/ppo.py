@@ -28,7 +28,7 @@ from netlab.agents.optimiser import Optimiser
 from netlab.agents.ppo_batches import Batch, Batches, EpisodeBatches, StepBatches, Targets, tail_inputs
 from netlab.agents.ppo_config import PPOConfig
 from netlab.agents.ppo_spaces import PPOSpaces
-from netlab.agents.rollout import Rollout
+from netlab.agents.rollout import Rollout, diverged
 from netlab.errors import LearningError
 
 __all__ = ["PPO", "Losses", "UpdateMetrics"]
@@ -192,10 +192,8 @@ class PPO:
             learning_rate=learning_rate,
         )
         if not (np.isfinite(metrics.policy_loss + metrics.value_loss) and self.optimiser.finite):
-            hint = "a smaller learning_rate, or a reward_scale that brings returns near 1 .. 100"
-            raise LearningError(
-                f"the run has diverged: policy loss {metrics.policy_loss:g}, value loss {metrics.value_loss:g}, "
-                f"weights {'finite' if self.optimiser.finite else 'not finite'}",
-                hint,
+            raise diverged(
+                f"policy loss {metrics.policy_loss:g}, value loss {metrics.value_loss:g}, "
+                f"weights {'finite' if self.optimiser.finite else 'not finite'}"
             )
         return metrics

@@ -15,11 +15,13 @@ from netlab.errors import SpecError
 
 __all__ = ["CARTPOLE", "DOORKEY", "GridLayout", "PPOConfig"]
 
+_PAGE = "docs/algorithms/ppo.md says what it does"
 _MOST_STEPS = 10**12
 _MOST_UNITS = 4096
 _MOST_ONE_HOT = 2**16
 """A view of MiniGrid has 980."""
 _MOST_PLAYED_STEPS = 2**24
+"""Of one iteration, and of all between two resets."""
 
 
 class GridLayout(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,12 +41,12 @@ class GridLayout(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         _whole("grid.start", self.start, 0, 2**20)
         _whole("grid.cells", self.cells, 1, 2**12)
         if not 1 <= len(self.sizes) <= 16:
-            raise SpecError(f"{len(self.sizes)} integers a cell: must be 1 .. 16", key="grid.sizes")
+            raise SpecError(f"{len(self.sizes)} integers a cell: must be 1 .. 16", key="grid.sizes", hint=_PAGE)
         for size in self.sizes:
             _whole("grid.sizes", size, 1, 256)
         if self.one_hot_size > _MOST_ONE_HOT:
             problem = f"{self.cells} cells of {sum(self.sizes)} values each: at most {_MOST_ONE_HOT} together"
-            raise SpecError(problem, key="grid")
+            raise SpecError(problem, key="grid", hint=_PAGE)
 
     @property
     def stop(self) -> int:
@@ -118,8 +120,16 @@ class PPOConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             _number(name, getattr(self, name), low, high)
         self._check_network()
         self._check_minibatches()
+        if self.iteration_steps > _MOST_PLAYED_STEPS:
+            most = _MOST_PLAYED_STEPS // self.environments
+            raise SpecError(
+                f"{self.environments} environments x {self.horizon_steps} steps are an iteration of "
+                f"{self.iteration_steps} steps: at most {_MOST_PLAYED_STEPS}",
+                key="horizon_steps",
+                hint=f"at most {most} of so many environments, or fewer of them",
+            )
         if self.reset_every_iterations * self.iteration_steps > _MOST_PLAYED_STEPS:
-            most = max(1, _MOST_PLAYED_STEPS // self.iteration_steps)
+            most = _MOST_PLAYED_STEPS // self.iteration_steps
             raise SpecError(
                 f"{self.reset_every_iterations}: a checkpoint would hold more than {_MOST_PLAYED_STEPS} actions",
                 key="reset_every_iterations",
@@ -138,9 +148,9 @@ class PPOConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def _check_network(self) -> None:
         if self.network not in ("mlp", "lstm"):
-            raise SpecError(f"{self.network!r:.80}: must be mlp or lstm", key="network")
+            raise _refused(f"{self.network!r:.80}: must be mlp or lstm", "network")
         if not 1 <= len(self.hidden_units) <= 8:
-            raise SpecError(f"{len(self.hidden_units)} layers: must be 1 .. 8", key="hidden_units")
+            raise _refused(f"{len(self.hidden_units)} layers: must be 1 .. 8", "hidden_units")
         for units in self.hidden_units:
             _whole("hidden_units", units, 1, _MOST_UNITS)
         if self.grid is not None and self.network != "lstm":
@@ -186,16 +196,22 @@ _NUMBERS = {
 
 def _whole(key: str, value: object, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise SpecError(f"{value!r:.80}: must be a whole number", key=key)
+        raise _refused(f"{value!r:.80}: must be a whole number", key)
     if not low <= value <= high:
-        raise SpecError(f"{value}: must be within {low} .. {high}", key=key)
+        raise _refused(f"{value}: must be within {low} .. {high}", key)
 
 
 def _number(key: str, value: object, low: float, high: float) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SpecError(f"{value!r:.80}: must be a finite number", key=key)
+        raise _refused(f"{value!r:.80}: must be a finite number", key)
     if not low <= value <= high:
-        raise SpecError(f"{value:g}: must be within {low:g} .. {high:g}", key=key)
+        raise _refused(f"{value:g}: must be within {low:g} .. {high:g}", key)
+
+
+def _refused(problem: str, key: str) -> SpecError:
+    defaults = dict(zip(PPOConfig.__struct_fields__, PPOConfig.__struct_defaults__, strict=True))
+    hint = f"left out, it is {defaults[key]}; {_PAGE}" if key in defaults else _PAGE
+    return SpecError(problem, key=key, hint=hint)
 
 
 CARTPOLE = PPOConfig()

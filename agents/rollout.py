@@ -25,7 +25,7 @@ from netlab.agents.ppo_config import GridLayout
 from netlab.agents.vector_steps import Moment, Outcome, VectorSteps
 from netlab.errors import LearningError, SpecError
 
-__all__ = ["Collector", "Rollout", "Tails"]
+__all__ = ["Collector", "Rollout", "Tails", "diverged"]
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
@@ -165,11 +165,11 @@ class Collector:
                 self._state[:, now.starts] = 0.0
                 if t == 0:
                     rollout.first_state = self._state.copy()
-            output, after = self._actor.act(now.observations, self._state)
+            actions, after = self._draw(now, rng)
             if recurrent:
                 before = np.where(now.asked[:, None], self._state, before)
                 self._state = np.where(now.asked[:, None], after, self._state)
-            rollout.actions[t] = actions = self._sampler.sample(output, rng)
+            rollout.actions[t] = actions
             outcome = self._take(self._steps.step(self._sampler.played(actions)))
             rollout.rewards[t], rollout.done[t] = outcome.rewards, outcome.done
             rollout.ticked[t] = outcome.ticked
@@ -178,7 +178,10 @@ class Collector:
             self._now = outcome.moment
         ends.last(self._now, self._state, before)
         rollout.tails = ends.tails()
-        _require_finite(rollout)  # before anything of it is written over
+        for name in ("observations", "privileged", "rewards"):  # before anything of it is written over
+            _require_finite(name, getattr(rollout, name))
+        for name in ("observations", "privileged"):
+            _require_finite(f"last {name}", getattr(rollout.tails, name))
         ends.leave_out_open()
         self._played.append(rollout.actions.copy())
         return rollout
@@ -187,9 +190,19 @@ class Collector:
         self.returns.add(outcome.rewards, outcome.done)
         return outcome
 
+    def _draw(self, now: Moment, rng: np.random.Generator) -> tuple[NDArray[Any], Floats]:
+        """Return the actions drawn at a moment, and the next state of the policy network."""
+        with np.errstate(over="ignore", invalid="ignore"):  # it is said below
+            output, after = self._actor.act(now.observations, self._state)
+            actions = self._sampler.sample(output, rng)
+        if not (np.isfinite(output).all() and np.isfinite(actions).all()):
+            _require_finite("observations", now.observations)
+            raise diverged("the policy network puts out numbers that are not finite")
+        return actions, after
+
     def _empty(self) -> Rollout:
         shape, now = (self._horizon, self._steps.count), self._now
-        drawn = self._sampler.sample(self._actor.act(now.observations, self._state)[0], np.random.default_rng(0))
+        drawn, _ = self._draw(now, np.random.default_rng(0))
         return Rollout(
             observations=np.empty((*shape, now.observations.shape[1]), dtype=np.float32),
             privileged=np.empty((*shape, now.privileged.shape[1]), dtype=np.float32),
@@ -281,11 +294,18 @@ def _joined(parts: list[tuple[NDArray[Any], Floats, Floats, Floats]]) -> Tails:
     )
 
 
-def _require_finite(rollout: Rollout) -> None:
-    for name in ("observations", "privileged", "rewards", "actions"):
-        if not np.isfinite(getattr(rollout, name)).all():
-            hint = "look for the step in which the environment first returned such a number"
-            raise LearningError(f"{name} of the environments are not finite", hint)
-    for name in ("observations", "privileged"):
-        if not np.isfinite(getattr(rollout.tails, name)).all():
-            raise LearningError(f"last {name} of the environments are not finite")
+def diverged(found: str) -> LearningError:
+    """Return the error of a run whose networks are of no more use.
+
+    Args:
+        found: By what that was seen.
+    """
+    hint = "a smaller ppo.learning_rate, or a ppo.reward_scale that brings returns near 1 .. 100"
+    return LearningError(f"the run has diverged: {found}", hint)
+
+
+def _require_finite(name: str, numbers: NDArray[Any]) -> None:
+    """Refuse what an environment gave."""
+    if not np.isfinite(numbers).all():
+        hint = "look for the step in which the environment first returned such a number"
+        raise LearningError(f"{name} of the environments are not finite", hint)

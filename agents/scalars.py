@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -14,6 +16,27 @@ from netlab.agents.training_result import TrainingProgress
 from netlab.errors import KernelError, SpecError
 
 __all__ = ["Scalars"]
+
+
+_THREADS = "tensorboard."
+
+
+class _OwnThreads:
+    """Keeps quiet what tensorboard's own threads end with: it is raised again at the next call, and said by us."""
+
+    def __init__(self) -> None:
+        self._before = threading.excepthook
+        self._ours = self._hear
+        threading.excepthook = self._ours
+
+    def _hear(self, end: threading.ExceptHookArgs) -> None:
+        if not type(end.thread).__module__.startswith(_THREADS):
+            self._before(end)
+
+    def end(self) -> None:
+        """Hear all threads again, unless somebody else has begun to."""
+        if threading.excepthook is self._ours:
+            threading.excepthook = self._before
 
 
 class Scalars:
@@ -33,12 +56,19 @@ class Scalars:
         except ImportError as error:
             hint = "pip install tensorboard, or no folder for curves"
             raise SpecError(f"tensorboard cannot be loaded: {error}", key="tensorboard", hint=hint) from error
-        self._folder = os.fspath(folder)
+        self._folder = Path(folder)
+        self._made = [one for one in (self._folder, *self._folder.parents) if not one.exists()]
+        before = self._files()
+        self._is_drawn = False
+        self._silence = _OwnThreads()
         try:
             self._writer = SummaryWriter(os.fspath(folder), purge_step=first_step or None)
         except OSError as error:
+            self._own = self._files() - before
+            self._tidy()
             hint = "name a folder you may write to"
             raise SpecError(f"cannot write there: {error.strerror}", folder, "tensorboard", hint) from error
+        self._own = self._files() - before
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
         """Add one point to each named curve.
@@ -49,6 +79,7 @@ class Scalars:
         with self._refused():
             for name, value in values.items():
                 self._writer.add_scalar(name, value, step)
+            self._is_drawn = True
 
     def draw(self, progress: TrainingProgress) -> None:
         """Add a point to each curve of a training run.
@@ -63,13 +94,29 @@ class Scalars:
         self.add(progress.steps, values)
 
     def close(self) -> None:
-        """Write what is left.
+        """Write what is left; where there is no point in any curve, leave nothing.
 
         Raises:
             KernelError: It cannot be written.
         """
-        with self._refused():
-            self._writer.close()
+        try:
+            with self._refused():
+                self._writer.close()
+        finally:
+            self._tidy()
+
+    def _files(self) -> set[Path]:
+        return set(self._folder.glob("*tfevents*"))
+
+    def _tidy(self) -> None:
+        """Remove files that hold nothing, and the folders that were made for them."""
+        self._silence.end()
+        with contextlib.suppress(OSError):
+            for one in self._own:
+                if not self._is_drawn or not one.stat().st_size:
+                    one.unlink()
+            for folder in self._made:
+                folder.rmdir()  # which one that holds anything refuses
 
     @contextlib.contextmanager
     def _refused(self) -> Iterator[None]:
@@ -78,7 +125,8 @@ class Scalars:
             yield
         except OSError as error:
             hint = "make room there, or name another folder"
-            raise KernelError(f"write curves into {self._folder}", error.errno or 0, str(error), hint) from error
+            words = error.strerror or str(error)
+            raise KernelError(f"write curves into {self._folder}", error.errno or 0, words, hint) from error
 
     def __enter__(self) -> Self:
         return self

@@ -27,7 +27,7 @@ from netlab.control.counters import RemoteCounters
 from netlab.control.remote import Remote
 from netlab.control.responder import Responder
 from netlab.errors import SpecError
-from netlab.messages import PROTOCOL_VERSION, Hello, Observation, Welcome
+from netlab.messages import PROTOCOL_VERSION, Hello, Observation, Welcome, horizon_word
 from netlab.wire.channel import Received
 from netlab.wire.listener import Listener
 from netlab.wire.session import Closed, Opened, Refused, Session
@@ -172,7 +172,7 @@ class AgentService:
             return
         self._responders[session] = responder
         self._counters.sessions_opened += 1
-        task, ahead = hello.task, hello.horizon_ticks or "adaptive"
+        task, ahead = hello.task, horizon_word(hello.horizon_ticks)
         self._report(f"{session.peer}: {task.name} at {task.rate_hz:g} Hz, {hello.actuator}, horizon {ahead}")
 
     def _make_responder(self, hello: Hello) -> Responder:

@@ -3,6 +3,7 @@
 ::
 
     shipped/NAME-SEED.safetensors <--shipped_path-- NAME-SEED | NAME, which is seed 1's
+                                  <--training_seeds-- NAME, all of them
 
 Nothing was chosen among the seeds. Reads no file: what is in one is ``policy_file``'s.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["shipped_names", "shipped_path", "shipped_policies"]
+__all__ = ["kind_of", "shipped_names", "shipped_path", "shipped_policies", "training_seeds"]
 
 _FOLDER = Path(__file__).parent / "shipped"
 _SUFFIX = ".safetensors"
@@ -32,3 +33,13 @@ def shipped_path(name: str) -> Path | None:
     """Return the file of the shipped policy of this name, with a seed or without; None where there is none."""
     policies = shipped_policies()
     return policies.get(name) or policies.get(f"{name}{_FIRST_SEED}")
+
+
+def training_seeds(kind: str) -> list[str]:
+    """Return the names of all policies of a kind, in order: one a training seed; none where it is not shipped."""
+    return [name for name in shipped_policies() if kind_of(name) == kind]
+
+
+def kind_of(name: str) -> str:
+    """Return the name of a policy without its training seed."""
+    return name.rpartition("-")[0]

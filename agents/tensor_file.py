@@ -15,6 +15,7 @@ What an array or a card means is for those who ask. Format: https://github.com/h
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 from collections.abc import Mapping
@@ -30,7 +31,16 @@ from safetensors.numpy import load, save
 from netlab.errors import KernelError, LocalProtocolError, NetlabError, SpecError
 from netlab.whole_file import write_whole
 
-__all__ = ["SUFFIX", "Tensors", "decode_tensors", "read_file", "read_tensors", "write_error", "write_tensors"]
+__all__ = [
+    "SUFFIX",
+    "Tensors",
+    "card_format",
+    "decode_tensors",
+    "read_file",
+    "read_tensors",
+    "write_error",
+    "write_tensors",
+]
 
 SUFFIX = ".safetensors"
 Tensors = Mapping[str, NDArray[Any]]
@@ -41,7 +51,9 @@ _MAX_HEADER_BYTES = 1 << 20
 _MAX_CARD_CHARACTERS = 1 << 18
 _MAX_TENSORS = 1024
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-_DTYPES = ("float32", "float64", "int64", "int32", "uint8", "bool")
+_KINDS = {"F32": "float32", "F64": "float64", "I64": "int64", "I32": "int32", "U8": "uint8", "BOOL": "bool"}
+"""What numbers may be: as safetensors calls them, and as numpy does."""
+_DTYPES = tuple(_KINDS.values())
 
 Card = TypeVar("Card", bound=Struct)
 
@@ -52,6 +64,12 @@ class _Header(Struct):
     metadata: Annotated[dict[str, str], Meta(max_length=16)] = msgspec.field(
         name="__metadata__", default_factory=dict
     )
+
+
+class _Named(Struct):
+    """What of a card says which kind it is."""
+
+    format: str = ""
 
 
 def read_tensors(
@@ -105,6 +123,14 @@ def decode_tensors(
             raise SpecError(f"{name!r:.80} holds a number that is not finite", path, hint=hint)
         tensor.flags.writeable = False
     return card, dict(tensors)
+
+
+def card_format(data: bytes) -> str:
+    """Return the format that the card in a tensor file's bytes names, to say what it is; empty for none."""
+    try:
+        return msgspec.json.decode(_card_text(data, "", "a tensor file", ""), type=_Named).format
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, SpecError):
+        return ""
 
 
 def write_tensors(path: str | os.PathLike[str], card: Struct, tensors: Tensors, *, max_bytes: int) -> None:
@@ -198,6 +224,9 @@ def _card_text(data: bytes, path: str | os.PathLike[str], what: str, hint: str) 
         raise SpecError(f"is not {what}: its header is not one: {error}", path, hint=hint) from error
     if entries > _MAX_TENSORS + 1:
         raise SpecError(f"is not {what}: more than {_MAX_TENSORS} arrays", path, hint=hint)
+    problem = _entry_problem(header_bytes)
+    if problem:
+        raise SpecError(f"is not {what}: {problem}", path, hint=hint)
     text = header.metadata.get(_CARD_KEY, "")
     if not text or len(text) > _MAX_CARD_CHARACTERS:
         problem = (
@@ -205,3 +234,25 @@ def _card_text(data: bytes, path: str | os.PathLike[str], what: str, hint: str) 
         )
         raise SpecError(problem, path, hint=hint)
     return text
+
+
+def _entry_problem(header: bytes) -> str:
+    """Return what is wrong with the entries of a header that safetensors would not say, or not in words."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in found:
+                raise ValueError(f"{name!r:.80} stands in its header twice")
+            found[name] = value
+        return found
+
+    try:
+        entries = json.loads(header, object_pairs_hook=unique)
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    for name, entry in entries.items():
+        kind = entry.get("dtype") if isinstance(entry, dict) else None
+        if isinstance(kind, str) and kind not in _KINDS:
+            return f"{name!r:.80} holds {kind:.20}: must be one of {', '.join(_KINDS)}"
+    return ""

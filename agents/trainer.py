@@ -36,6 +36,7 @@ from netlab.agents.ppo_config import PPOConfig
 from netlab.agents.rollout import Collector
 from netlab.agents.scalars import Scalars
 from netlab.agents.torch_actor import make_training_actor
+from netlab.agents.training_memory import require_memory
 from netlab.agents.training_result import TrainingProgress, TrainingResult
 from netlab.agents.vector_steps import VectorEnvironment, VectorSteps
 from netlab.errors import LearningError, NetlabError, SpecError
@@ -43,6 +44,9 @@ from netlab.errors import LearningError, NetlabError, SpecError
 __all__ = ["Trainer", "TrainingProgress", "TrainingResult", "warn_python"]
 
 _DRAWS, _RESETS = 0, 1
+_NO_MEMORY = "can't allocate memory"
+"""What torch says where numpy raises a MemoryError."""
+_LESS_MEMORY = "fewer ppo.environments or ppo.horizon_steps; or more ppo.minibatches, of which one is held at once"
 
 
 def warn_python(text: str) -> None:
@@ -103,6 +107,7 @@ class Trainer:
         self.spaces = steps.spaces(moment)
         if resume is not None:
             resume.require_spaces(self.spaces)
+        require_memory(config, self.spaces)
         self._ppo = PPO(make_network(config, self.spaces, self._rng), self.spaces, config)
         self._collector = Collector(
             steps,
@@ -145,6 +150,9 @@ class Trainer:
                 self._tell(metrics, done_before, time.perf_counter() - began)
                 if self._iteration % self._config.checkpoint_every_iterations == 0:
                     self._save_or_warn()
+        except Exception:
+            self._drop_empty()
+            raise
         finally:
             if self._is_whole and self.saved_iteration != self._iteration:
                 self._save_or_warn()
@@ -194,15 +202,34 @@ class Trainer:
         if config.anneal:
             rate *= 1.0 - self._iteration / config.iterations
         try:
-            metrics = self._ppo.update(self._collector.collect(self._rng), self._rng, rate)
+            rollout = self._collector.collect(self._rng)
+            with np.errstate(over="ignore", invalid="ignore"):  # of a run that diverges, which is said
+                metrics = self._ppo.update(rollout, self._rng, rate)
         except NetlabError as error:
-            kept = "no checkpoint was asked for"
-            if self.file is not None:
-                kept = f"{self.file.path} is as it was after iteration {self.saved_iteration}"
-            raise LearningError(f"iteration {self._iteration + 1}: {error}; {kept}", error.hint) from error
+            raise self._failure(str(error), error.hint) from error
+        except (MemoryError, RuntimeError) as error:  # torch has no kind of its own for it
+            if not (isinstance(error, MemoryError) or _NO_MEMORY in str(error)):
+                raise
+            words = f"not memory enough: {str(error).rpartition(_NO_MEMORY)[2].strip(': ') or 'it is taken'}"
+            raise self._failure(words, _LESS_MEMORY) from error
         self._iteration += 1
         self._is_whole = True
         return metrics
+
+    def _failure(self, words: str, hint: str) -> LearningError:
+        """Return the error that ends the run, with what is left of it."""
+        kept = "no checkpoint was asked for"
+        if self.file is not None:
+            kept = f"{self.file.path} is as it was after iteration {self.saved_iteration}"
+            if not self._iteration:
+                kept = "nothing was learned, and nothing is saved"
+        return LearningError(f"iteration {self._iteration + 1}: {words}; {kept}", hint)
+
+    def _drop_empty(self) -> None:
+        """Remove the checkpoint of a run whose very first iteration has failed: it would fail there again."""
+        if self.file is not None and not self._iteration and not self._is_whole:
+            self.file.remove()
+            self.saved_iteration = -1
 
     def _tell(self, metrics: UpdateMetrics, done_before: int, seconds: float) -> None:
         config, returns = self._config, self._collector.returns

@@ -13,11 +13,11 @@ from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from numpy.typing import NDArray
 
 from netlab.control.values import Value
+from netlab.envs.bound import number_within, rate_within
 from netlab.envs.gymnasium_space import action_space, observation_space
 from netlab.envs.task import Step
-from netlab.errors import LocalProtocolError, SpecError
+from netlab.errors import LocalProtocolError
 from netlab.messages import TaskDescription
-from netlab.traces.quantity import shown
 
 __all__ = ["LIMIT_TICKS", "CartPole", "disturbance_n"]
 
@@ -37,7 +37,7 @@ class CartPole:
         push_n: Standard deviation of a random force in N that is added each tick, whatever is played.
 
     Raises:
-        SpecError: The disturbance is no standard deviation.
+        SpecError: No rate, or the disturbance is no standard deviation.
     """
 
     def __init__(self, rate_hz: float = 50.0, push_n: float = 0.0) -> None:
@@ -49,7 +49,7 @@ class CartPole:
         self._live = False
         self.description = TaskDescription(
             name="CartPole-v1",
-            rate_hz=rate_hz,
+            rate_hz=rate_within(rate_hz),
             observation=observation_space(self._env.observation_space),
             action=action_space(self._env.action_space),
         )
@@ -100,10 +100,7 @@ def disturbance_n(seed: int, push_n: float) -> NDArray[np.float64]:
     Raises:
         SpecError: ``push_n`` is not a standard deviation.
     """
-    if not 0.0 <= push_n <= MAX_PUSH_N:  # which NaN is not either, and an int that no float holds
-        raise SpecError(
-            f"{shown(push_n)}: must be 0 .. {MAX_PUSH_N:g}", key="push_n", hint="an action pushes with 10 N"
-        )
+    push_n = number_within("push_n", push_n, 0.0, MAX_PUSH_N, hint="an action pushes with 10 N")
     if not push_n:
         return np.zeros(LIMIT_TICKS)
     return np.random.default_rng((seed, _DISTURBANCE_STREAM)).normal(0.0, push_n, LIMIT_TICKS)

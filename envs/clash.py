@@ -16,8 +16,9 @@ from os import PathLike
 
 from msgspec import Struct
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.errors import SpecError
-from netlab.messages import HORIZON_ACTUATORS, ActuatorName
+from netlab.messages import ActuatorName
 
 __all__ = ["Clash", "Combination", "Words", "refuse_clashes"]
 
@@ -61,15 +62,15 @@ class Combination(Struct, frozen=True, kw_only=True):
     def clashes(self) -> dict[Clash, str]:
         """Return what does not go together, and a sentence on each."""
         actuator, fallback = self.actuator, self.fallback
-        has_horizon = actuator in HORIZON_ACTUATORS
+        traits = ACTUATOR_TRAITS[actuator]
         found = {}
-        if has_horizon and self.horizon is None:
+        if traits.has_horizon and self.horizon is None:
             found[Clash.NO_HORIZON] = f"the {actuator} actuator needs a horizon"
-        if not has_horizon and self.horizon is not None:
+        if not traits.has_horizon and self.horizon is not None:
             found[Clash.HORIZON] = f"{self.horizon}: the {actuator} actuator has no horizon"
-        if actuator == "stop-and-wait" and fallback not in (None, "neutral"):
+        if traits.only_fallback is not None and fallback not in (None, traits.only_fallback):
             found[Clash.FALLBACK] = (
-                f"{fallback!r}: stop-and-wait plays each decision once, this fallback would add others"
+                f"{fallback!r}: {actuator} plays each decision once, this fallback would add others"
             )
         if fallback != "hold" and self.hold_limit_ticks is not None:
             found[Clash.HOLD_LIMIT] = f"{self.hold_limit_ticks}: the {fallback} fallback holds nothing"

@@ -12,20 +12,18 @@ from msgspec import Struct, structs
 
 from netlab.envs.clash import Clash, Combination, Words, refuse_clashes
 from netlab.errors import SpecError
-from netlab.messages import ActuatorName
+from netlab.messages import MAX_SEED, ActuatorName, FallbackName
 
 __all__ = ["DEFAULT_HOLD_LIMIT_TICKS", "EnvConfig"]
 
 DEFAULT_HOLD_LIMIT_TICKS = 10
-_MAX_SEED = 2**64 - 1
-"""The agent is told it, in 64 bits."""
 
 _WORDS = {
     Clash.NO_HORIZON: Words(
         "horizon_ticks",
         "--horizon D; `netlab profile show PROFILE` prints the D of a link, docs/control.md says why",
     ),
-    Clash.HORIZON: Words("horizon_ticks", "--actuator scheduled, or no --horizon"),
+    Clash.HORIZON: Words("horizon_ticks", "--actuator scheduled or planned, or no --horizon"),
     Clash.FALLBACK: Words("fallback", "--fallback neutral"),
     Clash.HOLD_LIMIT: Words("hold_limit_ticks", "--fallback hold, or no --hold-limit"),
 }
@@ -43,8 +41,8 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         rate_hz: Ticks a second; None is the task's own rate.
         episodes: How many episodes.
         seed: Seed of the episodes' seeds.
-        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
-        horizon_ticks: D of ``scheduled``, which has no default since it follows from the link
+        actuator: ``newest``, ``scheduled``, ``planned`` or ``stop-and-wait``.
+        horizon_ticks: D of ``scheduled`` or ``planned``, which has no default since it follows from the link
             (``ADAPTIVE_HORIZON``: the agent chooses it); the others have none.
         fallback: ``neutral``, ``hold`` or ``local``.
         hold_limit_ticks: The most ticks in a row that ``hold`` holds; None is 10.
@@ -67,7 +65,7 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seed: int = 0
     actuator: ActuatorName = "newest"
     horizon_ticks: int | None = None
-    fallback: Literal["neutral", "hold", "local"] = "neutral"
+    fallback: FallbackName | Literal["local"] = "neutral"
     hold_limit_ticks: int | None = None
     local_policy: str = ""
     wait_s: float = 10.0
@@ -82,7 +80,7 @@ class EnvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Raises:
             SpecError: Names the field, and in its hint the option.
         """
-        if not 0 <= self.seed <= _MAX_SEED:
+        if not 0 <= self.seed <= MAX_SEED:
             raise SpecError(f"{self.seed}: must be 0 .. 2^64 - 1", key="seed", hint="--seed")
         if self.episodes < 1:
             raise SpecError(f"{self.episodes}: must be at least 1", key="episodes")

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.control.values import Value
+from netlab.envs.bound import rate_within, whole_within
 from netlab.envs.gymnasium_space import action_space, observation_space
 from netlab.envs.task import Step
-from netlab.errors import FeatureMissing, LocalProtocolError, SpecError
+from netlab.errors import FeatureMissing, LocalProtocolError
+from netlab.install_hint import install_hint
 from netlab.messages import TaskDescription
-from netlab.traces.quantity import shown
 
 __all__ = [
     "ACTIONS",
@@ -128,14 +129,12 @@ def doorkey_description(rate_hz: float, limit_ticks: int) -> TaskDescription:
     Raises:
         SpecError: The limit is none.
     """
-    if not (isinstance(limit_ticks, int) and 1 <= limit_ticks <= _MAX_LIMIT_TICKS):
-        raise SpecError(
-            f"{shown(limit_ticks)}: must be a whole number, 1 .. {_MAX_LIMIT_TICKS}", key="limit_ticks"
-        )
+    hint = f"left out, it is {LIMIT_TICKS}; [options] of a recipe and --option change it"
+    whole_within("limit_ticks", limit_ticks, 1, _MAX_LIMIT_TICKS, hint)
     view = gymnasium.spaces.Box(0, 255, (VIEW_CELLS, VIEW_CELLS, 3), np.uint8)
     return TaskDescription(
         name="MiniGrid-DoorKey-8x8-v0",
-        rate_hz=rate_hz,
+        rate_hz=rate_within(rate_hz),
         observation=observation_space(view),
         action=action_space(gymnasium.spaces.Discrete(ACTIONS)),
         pace="turn-based",
@@ -148,6 +147,6 @@ def _minigrid_env(limit_ticks: int) -> Any:
         with contextlib.redirect_stdout(sys.stderr):
             from minigrid.envs.doorkey import DoorKeyEnv
     except ImportError as error:
-        hint = f"{sys.executable} -m pip install 'netlab-rl[rl]'"
-        raise FeatureMissing("make DoorKey", words="minigrid is not installed", hint=hint) from error
+        words = "minigrid is not installed"
+        raise FeatureMissing("make DoorKey", words=words, hint=install_hint("rl")) from error
     return DoorKeyEnv(size=CELLS, max_steps=limit_ticks)

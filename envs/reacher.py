@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.control.values import Value
+from netlab.envs.bound import rate_within
 from netlab.envs.gymnasium_space import action_space, observation_space
 from netlab.envs.task import Step
 from netlab.envs.two_link_arm import FULL_TORQUES_N_M, LINKS_M, ArmMotion, fingertip_m, move
@@ -117,6 +118,9 @@ class Reacher:
 
     Args:
         rate_hz: Ticks a second. The physics steps 40 ms a tick whatever the rate: at 25 Hz it is real time.
+
+    Raises:
+        SpecError: No rate.
     """
 
     def __init__(self, rate_hz: float = 25.0) -> None:
@@ -127,7 +131,7 @@ class Reacher:
         self._live = False
         self.description = TaskDescription(
             name=NAME,
-            rate_hz=rate_hz,
+            rate_hz=rate_within(rate_hz),
             observation=observation_space(self._env.observation_space),
             action=action_space(self._env.action_space),
         )

@@ -92,7 +92,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
         transport: ``datagram`` or ``stream``; empty as ``spec`` is null.
         task: Name of the task.
         rate_hz: Ticks a second.
-        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
+        actuator: ``newest``, ``scheduled``, ``planned`` or ``stop-and-wait``.
         horizon_ticks: D; 0 where the agent chooses it (the tick log has it then).
         fallback: ``neutral``, ``hold`` or ``local``.
         seed: What the episodes' seeds were made of.

@@ -13,12 +13,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from netlab.control.values import Value
-from netlab.messages import TaskDescription
+from netlab.messages import MAX_RATE_HZ, MIN_RATE_HZ, TaskDescription
 
-__all__ = ["MAX_RATE_HZ", "Step", "Task"]
-
-MAX_RATE_HZ = 100_000
-"""Of a ``TaskDescription``."""
+__all__ = ["MAX_RATE_HZ", "MIN_RATE_HZ", "Step", "Task"]
 
 
 class Step(Struct, frozen=True):

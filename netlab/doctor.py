@@ -10,15 +10,15 @@ Roof. Judges the facts that ``doctor_facts`` has gathered, and nothing else: a t
 from __future__ import annotations
 
 import platform
-import sys
 from typing import Literal
 
 from msgspec import Struct
 
 import netlab
 from netlab.doctor_facts import Facts
-from netlab.engine_choice import FirstChoice, first_choice
+from netlab.engine_choice import BUILD_HINT, FirstChoice, first_choice
 from netlab.errors import GuestError, GuestUnavailable
+from netlab.install_hint import install_hint
 from netlab.namespaces.features import KernelFeatures
 from netlab.namespaces.guest.installed import GuestKernel
 
@@ -140,7 +140,7 @@ def _virtual_time(facts: Facts) -> Finding:
         return Finding(about=about, verdict="note", text=where)
     if facts.virtual_guest is None:
         gain = "no guest kernel with time travel: runs that repeat exactly, many times faster than real time"
-        return Finding(about=about, verdict="note", text=gain, remedy="netlab guest build (about 5 minutes)")
+        return Finding(about=about, verdict="note", text=gain, remedy=BUILD_HINT)
     if isinstance(facts.virtual_guest, GuestError):
         damage = facts.virtual_guest
         return Finding(about=about, verdict="missing", text=str(damage), remedy=damage.hint)
@@ -226,7 +226,7 @@ def _libraries(facts: Facts) -> list[Finding]:
                 about=f"extra [{extra}]",
                 verdict="ok" if there else "note",
                 text=f"{library} is {'there' if there else 'not installed'}: {use}",
-                remedy="" if there else f"{sys.executable} -m pip install 'netlab-rl[{extra}]'",
+                remedy="" if there else install_hint(extra),
             )
         )
     return findings

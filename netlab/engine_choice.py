@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from netlab.namespaces.guest.installed import GuestKernel
 
 __all__ = [
+    "BUILD_HINT",
     "FirstChoice",
     "choose_engine",
     "first_choice",
@@ -39,6 +40,9 @@ __all__ = [
 ]
 
 Say = Callable[[str], None]
+
+BUILD_HINT = "netlab guest build (5 minutes on two quiet cores)"
+"""How a kernel for virtual time is had, and what it takes; as the README says."""
 
 
 class FirstChoice(enum.Enum):
@@ -176,7 +180,7 @@ def virtual_kernel() -> GuestKernel:
 
     kernel = time_travel_kernel()
     if kernel is None:
-        raise GuestError("no guest kernel with time travel", hint="netlab guest build (about 5 minutes)")
+        raise GuestError("no guest kernel with time travel", hint=BUILD_HINT)
     return kernel
 
 

@@ -19,12 +19,12 @@ import msgspec
 from msgspec import Struct
 
 import netlab
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.envs.service import Progress
 from netlab.errors import ProfileError
 from netlab.lab_impairment import CLEAN
 from netlab.lab_key import lab_key
 from netlab.machine import machine
-from netlab.messages import HORIZON_ACTUATORS
 from netlab.namespaces.kernel_wire import KernelWiring
 from netlab.namespaces.wire import Wiring
 from netlab.pool import pool_cell
@@ -123,7 +123,7 @@ def _split(experiment: Experiment, index: int, cell: Cell) -> Iterator[Share]:
             f"network {cell.network}: one direction loses everything: no agent could ever be reached",
             hint="for outages use a schedule with steps of loss = 100%",
         )
-    if cell.actuator not in HORIZON_ACTUATORS:
+    if not ACTUATOR_TRAITS[cell.actuator].has_horizon:
         horizon = 1
     else:
         horizon = settled_horizon(cell.horizon_ticks, None, pair, experiment.rate_hz)

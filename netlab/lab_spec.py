@@ -19,7 +19,6 @@ Knows no kernel and makes nothing; profiles are parsed where the lab is made.
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -34,6 +33,7 @@ from netlab.lab_rules import MAX_HOSTS, MIN_MTU_BYTES, check_name, check_peer, c
 from netlab.namespaces.link_plan import MAX_LINKS, MAX_MTU_BYTES, peer_variable
 from netlab.namespaces.medium import DEFAULT_QUEUE_PACKETS
 from netlab.namespaces.medium_plan import MAX_MEDIA
+from netlab.traces.toml_text import read_toml
 
 __all__ = ["HostSpec", "LabSpec", "LinkSpec", "MediumSpec", "read_lab_spec"]
 
@@ -218,9 +218,11 @@ def read_lab_spec(path: str | Path) -> LabSpec:
     if len(data) > MAX_FILE_BYTES:
         raise SpecError(f"longer than {MAX_FILE_BYTES} bytes", path)
     try:
-        document = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SpecError(f"is no TOML: {error}", path) from error
+        document = read_toml(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise SpecError(f"is not TOML: {error}", path) from error
+    except ValueError as error:
+        raise SpecError(str(error), path) from error
     spec = _read_document(document, str(path))
     spec.check(str(path))
     return spec
@@ -277,7 +279,4 @@ def _convert(table: object, kind: type[S], path: str, key: str, known: tuple[str
 
 
 def _shown(value: object) -> str:
-    try:
-        return f"{value!r:.80}"
-    except RecursionError:
-        return f"{type(value).__name__} of many levels"
+    return f"{value!r:.80}"

@@ -20,24 +20,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, overload
 
 from msgspec import Meta, Struct
 
 __all__ = [
     "ADAPTIVE_HORIZON",
-    "HORIZON_ACTUATORS",
+    "MAX_RATE_HZ",
+    "MAX_SEED",
+    "MIN_RATE_HZ",
+    "PRINTABLE",
     "PROTOCOL_VERSION",
     "Action",
     "ActuatorName",
+    "FallbackName",
     "Goodbye",
     "Heartbeat",
     "Hello",
+    "HorizonWord",
     "Message",
     "Observation",
+    "Seed",
     "Space",
     "TaskDescription",
     "Welcome",
+    "horizon_number",
+    "horizon_word",
 ]
 
 PROTOCOL_VERSION = 2
@@ -48,17 +56,49 @@ MAX_ACTIONS = 256
 ADAPTIVE_HORIZON = 0
 """Stands for a horizon that the remote chooses, and changes, by what it measures."""
 HISTORY_TICKS = 64
+MAX_SEED = 2**64 - 1
+"""Of whatever is seeded: links, episodes, training, scores."""
 
 # msgspec takes no bound past 63 bits; MessagePack itself has no integer above 2**64 - 1.
 UInt64 = Annotated[int, Meta(ge=0)]
+Seed = UInt64
+"""A seed in a document, up to ``MAX_SEED``."""
 Tick = Annotated[int, Meta(ge=0, le=2**62)]
 ActuatorName = Literal["newest", "scheduled", "planned", "stop-and-wait"]
-HORIZON_ACTUATORS: frozenset[ActuatorName] = frozenset({"scheduled", "planned"})
-"""Those that are told a D: each decision is for a tick of its own."""
-ShortText = Annotated[str, Meta(max_length=200)]
+FallbackName = Literal["neutral", "hold"]
+"""Those that need no policy beside the environment."""
+HorizonWord = Annotated[int, Meta(ge=1, le=MAX_ACTIONS)] | Literal["adaptive"]
+"""D as people write it, where ``ADAPTIVE_HORIZON`` is a word."""
+MIN_RATE_HZ, MAX_RATE_HZ = 1e-3, 100_000
+"""Ticks a second; slower than one in a quarter of an hour is no control."""
+PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]*\Z"
+"""Of text that others wrote and we show: nothing in it drives a terminal, or begins a line."""
+ShortText = Annotated[str, Meta(max_length=200, pattern=PRINTABLE)]
 
 _UINT8_VALUES = 256
 _ITEM_BYTES = {"int32": 4, "int64": 8, "uint8": 1, "float32": 4, "float64": 8}
+
+
+@overload
+def horizon_word(ticks: int) -> int | Literal["adaptive"]: ...
+@overload
+def horizon_word(ticks: None) -> None: ...
+@overload
+def horizon_word(ticks: int | None) -> int | Literal["adaptive"] | None: ...
+def horizon_word(ticks: int | None) -> int | Literal["adaptive"] | None:
+    """Return D as people write it: ``adaptive`` for ``ADAPTIVE_HORIZON``; None for none."""
+    return "adaptive" if ticks == ADAPTIVE_HORIZON else ticks
+
+
+@overload
+def horizon_number(word: int | Literal["adaptive"]) -> int: ...
+@overload
+def horizon_number(word: None) -> None: ...
+@overload
+def horizon_number(word: int | Literal["adaptive"] | None) -> int | None: ...
+def horizon_number(word: int | Literal["adaptive"] | None) -> int | None:
+    """Return D as both halves are told it: ``ADAPTIVE_HORIZON`` for ``adaptive``; None for none."""
+    return ADAPTIVE_HORIZON if word == "adaptive" else word
 
 
 class Space(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,7 +163,7 @@ class TaskDescription(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """
 
     name: ShortText
-    rate_hz: Annotated[float, Meta(gt=0, le=100_000)]
+    rate_hz: Annotated[float, Meta(ge=MIN_RATE_HZ, le=MAX_RATE_HZ)]
     observation: Space
     action: Space
     pace: Literal["real-time", "turn-based"] = "real-time"

@@ -9,9 +9,10 @@ import math
 
 from msgspec import Struct
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.control.counters import EdgeCounters
 from netlab.control.histogram import Histogram
-from netlab.messages import ADAPTIVE_HORIZON, HORIZON_ACTUATORS
+from netlab.messages import horizon_word
 
 __all__ = ["CellResult", "ExperimentResult", "Milliseconds", "cell_table"]
 
@@ -50,7 +51,7 @@ class CellResult(Struct, frozen=True, kw_only=True):
         reading: How its figures were read: ``rtt`` or ``oneway``.
         network_toml: What it is in full, where it is not a preset by name; empty for those.
         policy: Name of the policy.
-        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
+        actuator: ``newest``, ``scheduled``, ``planned`` or ``stop-and-wait``.
         horizon_ticks: D, how many ticks ahead a decision is made.
         fallback: What a tick does when nothing is there to play.
         inference_s: What a decision was declared to cost in virtual time.
@@ -194,9 +195,10 @@ def cell_table(result: ExperimentResult) -> list[tuple[str, ...]]:
 
 def _ahead(cell: CellResult) -> str:
     """Return D; a dash for the newest action, which has none, and the name of any other actuator without one."""
-    if cell.actuator in HORIZON_ACTUATORS:
-        return "adaptive" if cell.horizon_ticks == ADAPTIVE_HORIZON else str(cell.horizon_ticks)
-    return "-" if cell.actuator == "newest" else cell.actuator
+    traits = ACTUATOR_TRAITS[cell.actuator]
+    if traits.has_horizon:
+        return str(horizon_word(cell.horizon_ticks))
+    return cell.actuator if traits.goes_by_turns else "-"
 
 
 def _plus_minus(mean: float | None, deviation: float | None) -> str:

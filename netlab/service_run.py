@@ -19,11 +19,12 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.envs.result import RunResult
 from netlab.envs.service import Progress
 from netlab.errors import LabError
 from netlab.lab import Lab
-from netlab.messages import HORIZON_ACTUATORS
+from netlab.messages import horizon_word
 from netlab.namespaces.host import Host
 from netlab.namespaces.link_plan import peer_variable
 from netlab.namespaces.play_log import PlayerCounts
@@ -52,8 +53,8 @@ class ServicePlan(Struct, frozen=True, kw_only=True):
         transport: ``datagram`` or ``stream``.
         policy: What the agent serves.
         inference_s: What a decision is declared to cost in virtual time.
-        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
-        horizon_ticks: D of ``scheduled``; 0 leaves it to the agent.
+        actuator: ``newest``, ``scheduled``, ``planned`` or ``stop-and-wait``.
+        horizon_ticks: D of ``scheduled`` or ``planned``; 0 leaves it to the agent.
         fallback: ``neutral`` or ``hold``.
         episodes: How many.
         seed: Of the episodes.
@@ -219,7 +220,8 @@ def _agent_command(plan: ServicePlan, address: str) -> list[str]:
 
 
 def _env_command(plan: ServicePlan, address: str, folder: Path, start_path: Path) -> list[str]:
-    horizon = ["--horizon", plan.horizon_ticks or "adaptive"] if plan.actuator in HORIZON_ACTUATORS else []
+    has_horizon = ACTUATOR_TRAITS[plan.actuator].has_horizon
+    horizon = ["--horizon", horizon_word(plan.horizon_ticks)] if has_horizon else []
     tick_log = ["--tick-log", plan.tick_log] if plan.tick_log else []
     return netlab_command(
         "env", "run", plan.task,

@@ -1,4 +1,4 @@
-"""settled_horizon: D of ``scheduled``, by one rule for every command that plays a policy.
+"""settled_horizon: D of ``scheduled`` and ``planned``, by one rule for every command that plays a policy.
 
 ::
 

@@ -32,7 +32,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     Attributes:
         network: A preset, file or inline profile; empty for a clean link, which needs no netem.
         policy: What the agent serves.
-        actuator: ``newest`` or ``scheduled``.
+        actuator: ``newest``, ``scheduled``, ``planned`` or ``stop-and-wait``.
         fallback: ``neutral`` or ``hold``.
         horizon_ticks: D; None fits it to the network.
         labs: Over how many labs its episodes are spread.

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import enum
 import io
-import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from netlab.errors import FeatureMissing
+from netlab.install_hint import install_hint
 from netlab.traces.axis_unit import AxisUnit
 from netlab.traces.loss_run import loss_runs
 from netlab.traces.panel import Panel, PanelKind, PlotKind, panel_rows
@@ -125,8 +125,8 @@ def _own_style() -> Any:
     try:
         import matplotlib.style
     except ImportError as error:
-        hint = f"{sys.executable} -m pip install 'netlab-rl[plot]'"
-        raise FeatureMissing("draw a picture", words="matplotlib is not installed", hint=hint) from error
+        words = "matplotlib is not installed"
+        raise FeatureMissing("draw a picture", words=words, hint=install_hint("plot")) from error
     # The salt of an SVG's names is random unless given.
     return matplotlib.style.context(["default", {**_STYLE, "svg.hashsalt": "netlab"}])
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import os
 import platform
+import signal
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 
@@ -63,6 +64,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell's background job is deaf to Ctrl-C, and so would be whatever tests start and interrupt.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if any(
         name.endswith(TWIN_SUFFIX) for name in config.args
     ):  # as a report names them; they are made from the tests they are twins of

@@ -23,7 +23,8 @@ class CountedCell(Struct, frozen=True):
     Attributes:
         number: The number.
         folder: Where there is a line in ``log`` for each time that one is computed.
-        way: How it ends: ``well``, ``refused``, ``wrong``, ``killed``, or ``waits`` for ``gate`` to be opened.
+        way: How it ends: ``well``, ``refused``, ``wrong``, ``memory``, ``killed``, or ``waits`` for ``gate`` to
+            be opened.
     """
 
     number: int
@@ -45,6 +46,8 @@ class CountedCell(Struct, frozen=True):
             raise SpecError(f"{self.number} is refused", hint="take another")
         if self.way == "wrong":
             raise ValueError
+        if self.way == "memory":
+            raise MemoryError("9 GiB")
         if self.way == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
         if self.way == "waits":

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def full_disk() -> Iterator[None]:
-    """Let no file grow beyond 512 bytes: to whoever writes, a disk without room (EFBIG in place of ENOSPC)."""
+def full_disk(room_bytes: int = 512) -> Iterator[None]:
+    """Let no file grow beyond so many bytes: to whoever writes, a disk without room (EFBIG in place of ENOSPC)."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (512, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room_bytes, before[1]))
     try:
         yield
     finally:

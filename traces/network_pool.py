@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.errors import ProfileError
+from netlab.traces.bound import bounded_count
 from netlab.traces.model.state_table import StateTable
 from netlab.traces.network_distribution import PERFECT_LINK, NetworkDistribution
 from netlab.traces.pair import ProfilePair
 from netlab.traces.profile import LinkProfile
 from netlab.traces.schedule import Schedule
 from netlab.traces.seed import link_seed
+from netlab.whole_number import whole_number
 
 __all__ = ["DEFAULT_SIZE", "NetworkPool"]
 
@@ -43,15 +45,17 @@ class NetworkPool:
         size: How many; 1 for a distribution that has but one.
 
     Raises:
-        ProfileError: The size or the seed is out of range.
+        ProfileError: The size or the seed is no whole number or out of range, or it is no distribution.
     """
 
     def __init__(self, distribution: NetworkDistribution, run_seed: int = 0, size: int = DEFAULT_SIZE) -> None:
-        if not 1 <= size <= MAX_SIZE:
-            raise ProfileError(f"size = {size}: a pool has 1 .. {MAX_SIZE} networks")
-        link_seed(run_seed, "networks", "forward", 0)  # refuses what is no seed
+        if not isinstance(distribution, NetworkDistribution):
+            what = type(distribution).__name__
+            hint = "parse_network(words) of netlab.traces.toml_network makes one"
+            raise ProfileError(f"{what}: a pool draws from a NetworkDistribution", hint=hint)
+        size = bounded_count("size", _plain(size), 1, MAX_SIZE)
+        self._run_seed = bounded_count("run_seed", _plain(run_seed), 0, 2**64 - 1)
         self.distribution = distribution
-        self._run_seed = run_seed
         self._size = 1 if distribution.fixed is not None or distribution.clean_ratio == 1.0 else size
 
     def __len__(self) -> int:
@@ -99,3 +103,9 @@ class NetworkPool:
     def table(self) -> StateTable:
         """All of them compiled, each different link once; takes milliseconds a link."""
         return StateTable.of_links(self.links)
+
+
+def _plain(value: object) -> object:
+    """Return a whole number of numpy as Python's own; all else as it is."""
+    number = whole_number(value)
+    return value if number is None else number

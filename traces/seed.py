@@ -95,7 +95,7 @@ def step_seed(episode_seed: int, step: int) -> int:
     return int.from_bytes(hashlib.sha256(b"[%d,%d]" % (episode_seed, step)).digest()[:8], "big")
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=8192, typed=True)  # 1 was checked, True and 1.0 were not
 def _begun(run_seed: int, link: str, direction: str) -> Hash:
     """Return the hash of the array up to its step, by which steps of one direction differ; checked once."""
     bounded_count("run_seed", run_seed, 0, 2**64 - 1)

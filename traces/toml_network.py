@@ -16,7 +16,6 @@ Knows the keys of a distribution; those of a profile are in ``toml_profile.py``.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -39,8 +38,9 @@ from netlab.traces.presets import PRESETS, parse_preset
 from netlab.traces.quantity import DURATION, NUMBER, RATIO, WORD, Quantity, shown
 from netlab.traces.text_file import read_text_file
 from netlab.traces.toml_profile import MAX_FILE_BYTES, parse_profile
+from netlab.traces.toml_text import read_toml
 
-__all__ = ["BUILT_IN", "parse_distribution", "parse_network"]
+__all__ = ["BUILT_IN", "is_distribution", "parse_distribution", "parse_network"]
 
 BUILT_IN = {one.name: one for one in (RANDOM, RANDOM_DELAY, RANDOM_JITTER, RANDOM_LOSS, CLEAN)}
 """Distributions that have a name."""
@@ -108,15 +108,36 @@ def parse_network(text: str) -> NetworkDistribution:
         try:
             return NetworkDistribution.of_pair(parse_preset(text))
         except ProfileError as error:
-            if "unknown preset" in error.message and (meant := closest(text.lower(), (*BUILT_IN, *PRESETS))):
-                hint = f"{error.hint}; or {' or '.join(BUILT_IN)}, or a distribution's file"
-                message = f"{text[:80]!r}: unknown network; did you mean {meant!r}?"
+            if "unknown preset" in error.message:
+                meant = closest(text.lower(), (*BUILT_IN, *PRESETS))
+                hint = f"{error.hint}; or a distribution: {', '.join(BUILT_IN)}, or the file of one"
+                message = f"{text[:80]!r}: unknown network" + (f"; did you mean {meant!r}?" if meant else "")
                 raise ProfileError(message, hint=hint) from None
             raise
     content = _read(Path(text))
-    if any(key in content.document for key in (MARK, "each", "both", "choice")):
+    if _is_one(content.document):
         return _distribution(content.document, text)
     return NetworkDistribution.of_pair(parse_profile(content.text, path=text))
+
+
+def is_distribution(text: str) -> bool:
+    """Return whether a person's words are a distribution of networks; what cannot be read is none.
+
+    Args:
+        text: As ``parse_network`` takes it.
+    """
+    text = text.strip()
+    if text in BUILT_IN or not text.endswith(".toml") or len(text) > MAX_TEXT:
+        return text in BUILT_IN
+    try:
+        return _is_one(_read(Path(text)).document)
+    except SpecError:
+        return False
+
+
+def _is_one(document: Mapping[str, object]) -> bool:
+    """Return whether a file's content is meant as a distribution."""
+    return any(key in document for key in (MARK, "each", "both", "choice"))
 
 
 def parse_distribution(text: str, path: str | os.PathLike[str] = "") -> NetworkDistribution:
@@ -236,10 +257,9 @@ def _read(path: Path) -> _Content:
 
 def _document(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: int() refuses 5000 digits itself
-        words = "is nested too deeply" if isinstance(error, RecursionError) else f"is not TOML: {error}"
-        raise SpecError(words, path, hint='text goes in quotes: clean_ratio = "20%"') from None
+        return read_toml(text)
+    except ValueError as error:
+        raise SpecError(str(error), path, hint='text goes in quotes: clean_ratio = "20%"') from None
 
 
 def _read_value(

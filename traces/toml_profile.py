@@ -21,7 +21,6 @@ those of a link are in ``key.py``.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
@@ -34,6 +33,7 @@ from netlab.traces.quantity import DURATION, NUMBER, SWITCH, WORD, shown
 from netlab.traces.schedule import Schedule, Step
 from netlab.traces.text_file import read_text_file
 from netlab.traces.toml_provenance import provenance_lines, read_provenance
+from netlab.traces.toml_text import read_toml
 from netlab.whole_file import write_whole
 
 __all__ = ["format_profile", "parse_profile", "read_profile", "write_profile"]
@@ -79,10 +79,9 @@ def parse_profile(text: str, path: str | os.PathLike[str] = "") -> ProfilePair:
     """
     where = f"{os.fspath(path)}: " if path else ""
     try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: int() refuses 5000 digits itself
-        words = "is nested too deeply" if isinstance(error, RecursionError) else f"is not TOML: {error}"
-        raise ProfileError(f"{where}{words}", hint='text goes in quotes: delay = "30ms"') from None
+        document = read_toml(text)
+    except ValueError as error:
+        raise ProfileError(f"{where}{error}", hint='text goes in quotes: delay = "30ms"') from None
     if "hosts" in document:
         raise ProfileError(
             f"{where}this is a lab file, not a profile",

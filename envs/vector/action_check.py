@@ -11,6 +11,7 @@ from netlab.envs.vector.flights import Bools
 from netlab.envs.virtual.spaces import bounds_of
 from netlab.errors import LocalProtocolError
 from netlab.messages import Space
+from netlab.traces.quantity import shown
 
 __all__ = ["ActionCheck"]
 
@@ -35,7 +36,10 @@ class ActionCheck:
         Raises:
             LocalProtocolError: They are not of the space.
         """
-        actions = np.asarray(actions)
+        try:
+            actions = np.asarray(actions)
+        except ValueError as error:  # rows of different lengths
+            raise LocalProtocolError(f"{shown(actions)} are no actions: {error}") from error
         if actions.shape != self._shape:
             raise LocalProtocolError(
                 f"actions of shape {list(actions.shape)}: must be {list(self._shape)}, one a row"

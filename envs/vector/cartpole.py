@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from netlab.envs.cartpole import LIMIT_TICKS, CartPole, disturbance_n
 from netlab.envs.vector.first_states import FirstStates
 from netlab.envs.vector.pcg64 import first_doubles
+from netlab.envs.vector.vector_task import MAX_ROWS, row_count
 
 __all__ = ["CartPoleColumns"]
 
@@ -40,12 +41,12 @@ class CartPoleColumns:
         push_n: Standard deviation of a random force in N that is added each tick; the single task's own draws.
 
     Raises:
-        SpecError: The disturbance is no standard deviation.
+        SpecError: No number of rows, no rate, or the disturbance is no standard deviation.
     """
 
     def __init__(self, n: int, rate_hz: float = 50.0, push_n: float = 0.0) -> None:
         self.description = CartPole(rate_hz, push_n).description
-        self.n = n
+        self.n = n = row_count(n)
         self.observations = np.zeros((n, _STATES), np.float32)
         self.state = self.observations
         self.rewards = np.zeros(n)
@@ -161,6 +162,11 @@ def _first_two_states(seeds: NDArray[np.int64]) -> NDArray[np.float64]:
 
     They are uniform within 0.05 of upright rest, as Gymnasium draws them: one tick never ends an episode.
     """
+    parts = range(0, len(seeds), MAX_ROWS)  # more may be drawn ahead than one object steps
+    return np.concatenate([_two_states(seeds[start : start + MAX_ROWS]) for start in parts])
+
+
+def _two_states(seeds: NDArray[np.int64]) -> NDArray[np.float64]:
     first = -0.05 + 0.1 * first_doubles(seeds, _STATES)
     poles = CartPoleColumns(len(seeds))
     poles._motion[:] = first.T

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from netlab.envs.bound import number_within
 from netlab.envs.doorkey import CELLS, LIMIT_TICKS, NEUTRAL, STATE_SIZE, VIEW_CELLS, doorkey_description
 from netlab.envs.vector.doorkey_rules import TURNS, outcomes
 from netlab.envs.vector.doorkey_start import DoorKeyStart, draw_starts
@@ -33,7 +34,7 @@ from netlab.envs.vector.doorkey_view import (
     place,
 )
 from netlab.envs.vector.first_states import FirstStates
-from netlab.errors import SpecError
+from netlab.envs.vector.vector_task import row_count
 
 __all__ = ["AIDS", "DoorKeyColumns"]
 
@@ -59,7 +60,7 @@ class DoorKeyColumns:
         state: ``[n, 14]``, laid out as ``DoorKey.state``.
 
     Raises:
-        SpecError: The limit is none, or an aid is out of range.
+        SpecError: No number of rows, no rate, the limit is none, or an aid is out of range.
     """
 
     def __init__(
@@ -72,10 +73,10 @@ class DoorKeyColumns:
         easy_share: float = 0.0,
     ) -> None:
         self.description = doorkey_description(rate_hz, limit_ticks)
-        self._key_reward = _within("key_reward", key_reward, _MAX_REWARD)
-        self._door_reward = _within("door_reward", door_reward, _MAX_REWARD)
-        self._easy_share = _within("easy_share", easy_share, 1.0)
-        self.n = n
+        self._key_reward = number_within("key_reward", key_reward, 0.0, _MAX_REWARD)
+        self._door_reward = number_within("door_reward", door_reward, 0.0, _MAX_REWARD)
+        self._easy_share = number_within("easy_share", easy_share, 0.0, 1.0)
+        self.n = n = row_count(n)
         self.observations = np.zeros((n, VIEW_CELLS, VIEW_CELLS, 3), np.uint8)
         self.state = np.zeros((n, STATE_SIZE), np.float32)
         self.rewards = np.zeros(n)
@@ -174,12 +175,6 @@ class DoorKeyColumns:
         state[:, 11:13] = _SHARES.take(self._key_places, axis=0)
         state[:, 11:13] *= ~self._carries[:, None]
         state[:, 13] = self._carries
-
-
-def _within(name: str, value: float, highest: float) -> float:
-    if not 0.0 <= value <= highest:
-        raise SpecError(f"{value}: must be 0 .. {highest:g}", key=name)
-    return value
 
 
 def _shares() -> NDArray[np.float32]:

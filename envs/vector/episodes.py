@@ -27,7 +27,7 @@ from netlab.envs.vector.row_links import RowLinks
 from netlab.envs.vector.vector_task import KnowsFirstTick, VectorTask
 from netlab.envs.virtual.asked_network import Network
 from netlab.envs.virtual.options import NetworkOptions
-from netlab.envs.virtual.virtual_network import RUN
+from netlab.envs.virtual.seeds import RUN
 from netlab.messages import TaskDescription
 
 __all__ = ["VectorEpisodes"]

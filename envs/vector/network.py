@@ -21,14 +21,18 @@ from gymnasium.vector.utils import batch_space
 from msgspec import structs
 from numpy.typing import NDArray
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
+from netlab.envs.bound import rate_within
 from netlab.envs.vector.action_check import ActionCheck
 from netlab.envs.vector.episodes import VectorEpisodes
 from netlab.envs.vector.flights import Bools, rows_of
 from netlab.envs.vector.remote_columns import VectorPredictor
-from netlab.envs.vector.run_seeds import run_seeds
+from netlab.envs.vector.run_seeds import Seeds, run_seeds
 from netlab.envs.vector.vector_task import VectorTask
 from netlab.envs.virtual.asked_network import Network
-from netlab.envs.virtual.options import NetworkOptions
+from netlab.envs.virtual.no_pictures import warn_of_no_pictures
+from netlab.envs.virtual.options import NetworkOptions, checked_options
+from netlab.envs.virtual.reset_options import refuse_reset_options
 from netlab.envs.virtual.spaces import action_space_of, feature_space_of
 from netlab.errors import LocalProtocolError, SpecError
 from netlab.messages import TaskDescription
@@ -47,7 +51,7 @@ class VectorNetwork(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[Any]
         is_privileged: Whether ``infos["privileged"]`` tells what a critic may know in training.
 
     Raises:
-        SpecError: Options that contradict one another.
+        SpecError: Options that contradict one another, or what is no task of many rows.
         ProfileError: No network, or one that the link model cannot do.
     """
 
@@ -62,14 +66,14 @@ class VectorNetwork(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[Any]
         predictor: VectorPredictor | None = None,
         is_privileged: bool = False,
     ) -> None:
-        options.check()
+        options = checked_options(options)
         if options.transport == "stream":
             raise SpecError(
                 "'stream': many networks at once carry datagrams alone",
                 key="transport",
                 hint="transport='datagram', or VirtualNetwork for one environment over a stream",
             )
-        description = _described(task.description, options, without_network=network is None)
+        description = _described(task, options, without_network=network is None)
         n = task.n
         self.num_envs = n
         self.options = options
@@ -88,18 +92,19 @@ class VectorNetwork(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[Any]
         self._rows = np.zeros((n, self._episodes.remote.features.size), dtype=np.float32)
 
     def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: Seeds = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Begin an episode in each row.
 
         Args:
             seed: The run seed of row 0, whose successors are the other rows'; or one a row; None goes on with
                 the next episode of each row's run.
-            options: Not used.
+            options: None or {}: there are none, rows begin anew by themselves.
 
         Raises:
-            SpecError: A seed out of range.
+            SpecError: No seed, one out of range, or options.
         """
+        refuse_reset_options(options)
         episodes = self._episodes
         if seed is not None or not episodes.has_begun:
             episodes.begin_runs(run_seeds(seed, self.num_envs, self.np_random))
@@ -137,6 +142,10 @@ class VectorNetwork(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[Any]
         rows = self._look()
         infos.update(self._infos(ticks))
         return rows, rewards, terminated, truncated, infos
+
+    def render(self) -> None:
+        """Draw nothing, and say so."""
+        warn_of_no_pictures(type(self).__name__)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Give back nothing: numpy holds it all."""
@@ -186,9 +195,16 @@ class VectorNetwork(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[Any]
         return infos
 
 
-def _described(task: TaskDescription, options: NetworkOptions, *, without_network: bool) -> TaskDescription:
-    if options.rate_hz is not None:
-        task = structs.replace(task, rate_hz=options.rate_hz)
+def _described(task: VectorTask, options: NetworkOptions, *, without_network: bool) -> TaskDescription:
+    description = getattr(task, "description", None)
+    if not isinstance(description, TaskDescription) or not hasattr(task, "n"):
+        raise SpecError(
+            f"{type(task).__name__} is no task of many rows",
+            key="task",
+            hint="netlab.envs.registry.make_vector_task(name, n); VirtualNetwork takes a single task",
+        )
+    rate_hz = rate_within(description.rate_hz) if options.rate_hz is None else options.rate_hz
+    description = structs.replace(description, rate_hz=rate_hz)
     # The answer is there before the tick is played, as in VirtualNetwork.
-    is_at_once = without_network and options.actuator != "scheduled"
-    return structs.replace(task, pace="turn-based") if is_at_once else task
+    is_at_once = without_network and not ACTUATOR_TRAITS[options.actuator].has_horizon
+    return structs.replace(description, pace="turn-based") if is_at_once else description

@@ -11,6 +11,7 @@ from netlab.envs.reacher import LIMIT_TICKS, Reacher, advance, first_motion, obs
 from netlab.envs.two_link_arm import ArmMotion
 from netlab.envs.vector.first_states import FirstStates
 from netlab.envs.vector.pcg64 import first_doubles
+from netlab.envs.vector.vector_task import row_count
 
 __all__ = ["ReacherColumns"]
 
@@ -24,11 +25,14 @@ class ReacherColumns:
     Args:
         n: Number of rows.
         rate_hz: Ticks a second, for the description.
+
+    Raises:
+        SpecError: No number of rows, or no rate.
     """
 
     def __init__(self, n: int, rate_hz: float = 25.0) -> None:
         self.description = Reacher(rate_hz).description
-        self.n = n
+        self.n = n = row_count(n)
         self.observations = np.zeros((n, _SEEN), np.float32)
         self.state = self.observations
         self.rewards = np.zeros(n)

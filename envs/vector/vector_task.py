@@ -17,9 +17,22 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from netlab.envs.bound import whole_within
 from netlab.messages import TaskDescription
 
-__all__ = ["KnowsFirstTick", "VectorTask"]
+__all__ = ["MAX_ROWS", "KnowsFirstTick", "VectorTask", "row_count"]
+
+MAX_ROWS = 1 << 16
+"""More would take memory, and hardly less time a row."""
+
+
+def row_count(n: object) -> int:
+    """Return a number of rows; for who makes a ``VectorTask``, before it takes memory.
+
+    Raises:
+        SpecError: It is none, or too many.
+    """
+    return whole_within("n", n, 1, MAX_ROWS, hint="how many rows are played at once, for example 256")
 
 
 class VectorTask(Protocol):

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlab.control.values import Value, ValueCodec
+from netlab.envs.bound import rate_within
 from netlab.envs.gymnasium_space import action_space, observation_space
-from netlab.envs.task import MAX_RATE_HZ, Step
+from netlab.envs.task import Step
 from netlab.errors import LocalProtocolError, SpecError
 from netlab.messages import Space, TaskDescription
-from netlab.traces.quantity import shown
 
 __all__ = ["GymnasiumTask"]
 
@@ -36,7 +36,7 @@ class GymnasiumTask:
         pace: When a tick plays what arrives after its observation left; see ``TaskDescription``.
 
     Raises:
-        SpecError: A space that does not travel, no neutral action, no rate, or no pace.
+        SpecError: No environment, a space that does not travel, no neutral action, no rate, or no pace.
     """
 
     def __init__(
@@ -48,8 +48,10 @@ class GymnasiumTask:
         name: str = "",
         pace: Pace = "real-time",
     ) -> None:
-        if not 0.0 < rate_hz <= MAX_RATE_HZ:
-            raise SpecError(f"{shown(rate_hz)}: must be above 0 and at most {MAX_RATE_HZ:g}", key="rate_hz")
+        rate_hz = rate_within(rate_hz)
+        if not isinstance(env, gymnasium.Env):
+            hint = "what gymnasium.make returns"
+            raise SpecError(f"{type(env).__name__}: must be a Gymnasium environment", key="env", hint=hint)
         if pace not in get_args(Pace):
             raise SpecError(f"{pace!r:.100}: must be one of {', '.join(get_args(Pace))}", key="pace")
         self._env = env

@@ -7,20 +7,27 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
-from netlab.control.actuator import MAX_AHEAD_TICKS, Actuator
+from netlab.actuator_traits import ACTUATOR_TRAITS
+from netlab.control.actuator import Actuator
 from netlab.control.actuators import make_actuator
 from netlab.control.fallback import Fallback
 from netlab.control.feature_spec import FeatureSpec
+from netlab.envs.bound import check_types, take_numpy_numbers
 from netlab.envs.clash import Clash, Combination, Words, refuse_clashes
 from netlab.envs.make_fallback import make_fallback
-from netlab.envs.task import MAX_RATE_HZ
 from netlab.errors import SpecError
-from netlab.messages import ADAPTIVE_HORIZON, ActuatorName
+from netlab.messages import (
+    MAX_RATE_HZ,
+    MIN_RATE_HZ,
+    ActuatorName,
+    FallbackName,
+    HorizonWord,
+    horizon_number,
+)
 
-__all__ = ["NetworkOptions"]
+__all__ = ["NetworkOptions", "checked_options"]
 
 _MAX_HOLD_TICKS = 1_000_000
 
@@ -29,7 +36,7 @@ _WORDS = {
         "horizon",
         "give a number of ticks (netlab.traces.horizon.horizon_ticks knows the fitting one), or 'adaptive'",
     ),
-    Clash.HORIZON: Words("horizon", "actuator='scheduled', or no horizon"),
+    Clash.HORIZON: Words("horizon", "actuator='scheduled' or 'planned', or no horizon"),
     Clash.FALLBACK: Words("fallback", "fallback='neutral'"),
     Clash.HOLD_LIMIT: Words("hold_limit_ticks", "fallback='hold', or no hold_limit_ticks"),
 }
@@ -50,14 +57,17 @@ class NetworkOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         features: What is made of a question.
     """
 
-    rate_hz: Annotated[float, Meta(gt=0, le=MAX_RATE_HZ)] | None = None
+    rate_hz: Annotated[float, Meta(ge=MIN_RATE_HZ, le=MAX_RATE_HZ)] | None = None
     transport: Literal["datagram", "stream"] = "datagram"
     actuator: ActuatorName = "newest"
-    horizon: Annotated[int, Meta(ge=1, le=MAX_AHEAD_TICKS)] | Literal["adaptive"] | None = None
-    fallback: Literal["neutral", "hold"] = "neutral"
+    horizon: HorizonWord | None = None
+    fallback: FallbackName = "neutral"
     hold_limit_ticks: Annotated[int, Meta(ge=1, le=_MAX_HOLD_TICKS)] | None = None
     link: Annotated[str, Meta(min_length=1, max_length=100)] = "edge-agent"
     features: FeatureSpec = FeatureSpec()
+
+    def __post_init__(self) -> None:
+        take_numpy_numbers(self)
 
     def check(self) -> None:
         """Refuse what contradicts itself, has no effect, or is not there.
@@ -65,11 +75,10 @@ class NetworkOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Raises:
             SpecError: Names the field.
         """
-        try:
-            msgspec.convert(msgspec.to_builtins(self), NetworkOptions)
-        except msgspec.ValidationError as error:
-            hint = "docs/virtual-network.md has the options and what they may be"
-            raise SpecError(str(error), key="network options", hint=hint) from error
+        if not isinstance(self.features, FeatureSpec):
+            what = type(self.features).__name__
+            raise SpecError(f"{what}: must be a FeatureSpec", key="features", hint="features=FeatureSpec(stack=3)")
+        check_types(self, "network options", "docs/virtual-network.md has the options and what they may be")
         asked = Combination(
             actuator=self.actuator,
             fallback=self.fallback,
@@ -77,9 +86,10 @@ class NetworkOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             hold_limit_ticks=self.hold_limit_ticks,
         )
         refuse_clashes(asked, _WORDS)
-        if self.actuator == "planned" and self.features.actions:
+        if ACTUATOR_TRAITS[self.actuator].asks_again and self.features.actions:
+            problem = "asks about ticks again that were decided before: features cannot remember decisions"
             raise SpecError(
-                "planned asks about ticks again that were decided before: features cannot remember decisions",
+                f"{self.actuator} {problem}",
                 key="features.actions",
                 hint="features without actions, or actuator='scheduled'",
             )
@@ -87,7 +97,7 @@ class NetworkOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def horizon_ticks(self) -> int:
         """D as both halves are told it: a number, or ``ADAPTIVE_HORIZON``; 1 where there is none."""
-        return ADAPTIVE_HORIZON if self.horizon == "adaptive" else self.horizon or 1
+        return 1 if self.horizon is None else horizon_number(self.horizon)
 
     def make_actuator(self) -> Actuator:
         """Return a fresh actuator."""
@@ -96,3 +106,16 @@ class NetworkOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def make_fallback(self) -> Fallback:
         """Return a fresh fallback."""
         return make_fallback(self.fallback, self.hold_limit_ticks)
+
+
+def checked_options(options: object) -> NetworkOptions:
+    """Return options that an environment can be made with.
+
+    Raises:
+        SpecError: They are none, or contradict one another.
+    """
+    if not isinstance(options, NetworkOptions):
+        hint = "NetworkOptions(...) of netlab.envs.virtual.options, or left out"
+        raise SpecError(f"{type(options).__name__}: must be NetworkOptions", key="options", hint=hint)
+    options.check()
+    return options

@@ -17,8 +17,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from netlab.envs.episode import episode_seed
+from netlab.errors import SpecError
+from netlab.messages import MAX_SEED
 from netlab.traces.bound import bounded_count
+from netlab.traces.quantity import shown
 from netlab.traces.seed import Direction, link_seed, link_seeds
+from netlab.whole_number import whole_number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,21 +32,50 @@ __all__ = [
     "MAX_DRAWN_SEED",
     "MAX_EPISODES",
     "MAX_RUN_SEED",
+    "RUN",
+    "as_run_seed",
     "change_seed",
     "change_seeds",
     "episode_seed",
     "first_change",
     "network_seed",
+    "run_seed",
 ]
 
-MAX_RUN_SEED = 2**64 - 1
+MAX_RUN_SEED = MAX_SEED
 MAX_DRAWN_SEED = 2**32
 """Below it is the run that ``reset`` draws where it is given none."""
 MAX_EPISODES = 2**30
 """Beyond, the number of a change would not be one that a link seed has."""
+RUN = 1 << 63
+"""Identity of a run in one process: like nearly all random ones as long as a 64-bit number can be on the wire."""
 
 _CHANGES_AN_EPISODE = 2**32
 _FIRST_CHANGE = 1
+
+
+def as_run_seed(value: object, rows: int = 1) -> int | None:
+    """Return the seed of a run as Python's own number; None where it is none, or one that follows is none.
+
+    Args:
+        value: As a person gave it; numpy's whole numbers are taken too.
+        rows: How many runs there are: the others' seeds are those that follow.
+    """
+    seed = whole_number(value)
+    return seed if seed is not None and 0 <= seed <= MAX_RUN_SEED + 1 - rows else None
+
+
+def run_seed(value: object, rows: int = 1) -> int:
+    """Return what ``as_run_seed`` does.
+
+    Raises:
+        SpecError: It is none, or one that follows is none.
+    """
+    seed = as_run_seed(value, rows)
+    if seed is None:
+        hint = "" if rows == 1 else f"the {rows} rows have the seeds from this one on"
+        raise SpecError(f"{shown(value)}: must be a whole number, 0 .. 2^64 - {rows}", key="seed", hint=hint)
+    return seed
 
 
 def first_change(episode: int) -> int:

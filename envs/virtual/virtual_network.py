@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.control.counters import AgeSummary
 from netlab.control.edge import Edge
 from netlab.control.features import Features
@@ -27,33 +28,34 @@ from netlab.control.policy import Predictor
 from netlab.control.question import Question
 from netlab.control.remote import Remote
 from netlab.control.values import Value
+from netlab.envs.bound import rate_within
 from netlab.envs.task import Task
 from netlab.envs.virtual.asked_network import AskedNetwork, Network, Tracks
 from netlab.envs.virtual.episode import VirtualEpisode
 from netlab.envs.virtual.network import MessageLink, VirtualLink, VirtualWay
-from netlab.envs.virtual.options import NetworkOptions
+from netlab.envs.virtual.no_pictures import warn_of_no_pictures
+from netlab.envs.virtual.options import NetworkOptions, checked_options
 from netlab.envs.virtual.privileged import HasState, Privileged
+from netlab.envs.virtual.reset_options import refuse_reset_options
 from netlab.envs.virtual.seeds import (
     MAX_DRAWN_SEED,
     MAX_EPISODES,
-    MAX_RUN_SEED,
+    RUN,
     change_seed,
     episode_seed,
     network_seed,
+    run_seed,
 )
 from netlab.envs.virtual.spaces import action_space_of, feature_space_of
 from netlab.envs.virtual.stream_link import StreamLink
 from netlab.envs.virtual.tick_order import RealTimeOrder, TickOrder, TurnBasedOrder
 from netlab.envs.virtual.track import LinkTrack
 from netlab.errors import LocalProtocolError, SpecError
-from netlab.messages import HORIZON_ACTUATORS, TaskDescription
+from netlab.messages import TaskDescription
 from netlab.traces.profile import LinkProfile
 from netlab.traces.seed import Direction
 
-__all__ = ["RUN", "VirtualNetwork"]
-
-RUN = 1 << 63
-"""Identity of the run: like nearly all random ones as long as a 64-bit number can be on the wire."""
+__all__ = ["VirtualNetwork"]
 
 _NO_NETWORK: Tracks = (LinkTrack(LinkProfile()), LinkTrack(LinkProfile()))
 
@@ -86,8 +88,7 @@ class VirtualNetwork(gymnasium.Env[NDArray[np.float32], Any]):
         *,
         predictor: Predictor | None = None,
     ) -> None:
-        options.check()
-        self.options = options
+        self.options = checked_options(options)
         self.description = _described(task, options)
         self.features = Features(options.features, self.description)
         self.action_space = action_space_of(self.description.action)
@@ -117,18 +118,19 @@ class VirtualNetwork(gymnasium.Env[NDArray[np.float32], Any]):
         Args:
             seed: Seed of the run, 0 .. 2^64 - 1, which begins anew with its first episode; None goes on with the
                 next episode of the run there is.
-            options: Not used.
+            options: None or {}: there are none.
 
         Raises:
-            SpecError: A seed out of range.
+            SpecError: No seed, one out of range, or options.
         """
-        if seed is not None and not 0 <= seed <= MAX_RUN_SEED:
-            raise SpecError(f"{seed}: must be 0 .. 2^64 - 1", key="seed")
+        refuse_reset_options(options)
+        if seed is not None:
+            seed = run_seed(seed)
         super().reset(seed=seed)
         if seed is None and self._run_seed < 0:
             seed = int(self.np_random.integers(MAX_DRAWN_SEED))
         if seed is not None:
-            self._run_seed, self._episode_number = int(seed), -1
+            self._run_seed, self._episode_number = seed, -1
         if self._episode_number >= MAX_EPISODES:
             raise SpecError(f"{MAX_EPISODES} episodes of one run", key="seed", hint="reset with another seed")
         self._episode_number += 1
@@ -157,6 +159,10 @@ class VirtualNetwork(gymnasium.Env[NDArray[np.float32], Any]):
             self._episode = None
         return row, episode.take_reward(), episode.terminated, episode.truncated, info
 
+    def render(self) -> None:
+        """Draw nothing, and say so."""
+        warn_of_no_pictures(type(self).__name__)
+
     def close(self) -> None:
         """Close the task."""
         self._task.close()
@@ -165,7 +171,7 @@ class VirtualNetwork(gymnasium.Env[NDArray[np.float32], Any]):
         """Make all that an episode has for itself, so that nothing passes from one to the next."""
         seed, number, description, options = self._run_seed, self._episode_number, self.description, self.options
         drawn = self._network.draw(network_seed(seed, number))
-        if drawn is None and options.actuator not in HORIZON_ACTUATORS:
+        if drawn is None and not ACTUATOR_TRAITS[options.actuator].has_horizon:
             # The answer is there before the tick is played: what happens in a turn over a link without delay. One
             # that is scheduled waits for its tick, which is the same however soon it was there.
             description = structs.replace(description, pace="turn-based")
@@ -223,7 +229,10 @@ class VirtualNetwork(gymnasium.Env[NDArray[np.float32], Any]):
             with contextlib.suppress(TypeError):  # what is no whole number is refused where it is decided upon
                 return operator.index(action)
             return action  # type: ignore[no-any-return]
-        array = np.asarray(action)
+        try:
+            array = np.asarray(action)
+        except ValueError as error:
+            raise LocalProtocolError(f"{action!r:.200} is no action: {error}") from error
         return array.astype(self._dtype) if np.can_cast(array.dtype, self._dtype, "same_kind") else array
 
 
@@ -235,9 +244,8 @@ def _described(task: Task, options: NetworkOptions) -> TaskDescription:
             key="task",
             hint="netlab.envs.registry.make_task(name), or GymnasiumTask(env, rate_hz=...) of any environment",
         )
-    if options.rate_hz is None:
-        return description
-    return structs.replace(description, rate_hz=options.rate_hz)
+    rate_hz = rate_within(description.rate_hz) if options.rate_hz is None else options.rate_hz
+    return structs.replace(description, rate_hz=rate_hz)
 
 
 def _counters(episode: VirtualEpisode) -> dict[str, dict[str, int]]:

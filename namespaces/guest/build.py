@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -178,20 +179,20 @@ class _Make:
 
         Args:
             arguments: Targets and options.
-            count: Told how many files have been compiled, at each.
+            count: Told how many files have been compiled, and how long the others will take, at each.
             more: Variables for this run.
 
         Raises:
             GuestError: It failed: its first complaint, and where all of its words are.
         """
-        progress = BuildProgress()
+        progress, began_s = BuildProgress(), time.monotonic()
         log = self.output.with_suffix(".log")
         with log.open("a", encoding="utf-8") as file:
 
             def take(line: str) -> None:
                 file.write(line + "\n")
                 if progress.take(line):
-                    count(str(progress))
+                    count(progress.text(time.monotonic() - began_s))
 
             status = run_guarded(
                 ["make", "ARCH=um", f"O={self.output}", *arguments],

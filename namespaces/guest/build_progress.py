@@ -1,7 +1,7 @@
 """BuildProgress: how far make is, and its first complaint, from the lines it prints; pure.
 
 make does not know how much it has to do. Our configuration makes a kernel out of about ``TYPICAL_FILES`` files,
-which is told as "about": another version has some more or fewer.
+which is told as "about": another version has some more or fewer. So is the time left: at the pace so far.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ TYPICAL_FILES = 710
 """Files that Linux 7.2.12 with our configuration is made of, counted as below."""
 
 MAX_COMPLAINT_CHARACTERS = 300
+
+_PACE_FILES = 20
+"""Fewer say nothing of how long the others will take."""
+_MINUTE_S = 60.0
 
 # "  CC      net/core/dev.o", "  AS      lib/x.o", "  HOSTCC  scripts/y": one file each, compiled or assembled.
 _COMPILED = re.compile(r"  (?:HOST)?(?:CC|AS)\s+(?:\[\w+\]\s+)?\S+")
@@ -51,7 +55,18 @@ class BuildProgress:
             return True
         return False
 
-    def __str__(self) -> str:
+    def text(self, elapsed_s: float) -> str:
+        """Return how far it is, and how many minutes are left if the others take as long as those so far.
+
+        Args:
+            elapsed_s: Since make was begun.
+        """
         if self.files > TYPICAL_FILES:
             return f"compiling: {self.files} files"
-        return f"compiling: {self.files} of about {TYPICAL_FILES} files"
+        done = f"compiling: {self.files} of about {TYPICAL_FILES} files"
+        if self.files < _PACE_FILES:
+            return done
+        left_s = elapsed_s / self.files * (TYPICAL_FILES - self.files)
+        if left_s < _MINUTE_S:
+            return f"{done}, less than a minute left"
+        return f"{done}, about {left_s / _MINUTE_S:.0f} min left"

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import importlib.util
 import statistics
-import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ import numpy as np
 from netlab.bench.figure import Figure, spread_text
 from netlab.bench.step_rates import Stopwatch, Way, measure_in_turn, rates_text, ratios
 from netlab.errors import FeatureMissing
+from netlab.install_hint import install_hint
 
 if TYPE_CHECKING:
     from stable_baselines3 import PPO
@@ -77,7 +77,7 @@ def train_speed(say: Callable[[str], None]) -> Figure:
 def _require_learners() -> None:
     missing = [name for name in ("torch", "stable_baselines3") if importlib.util.find_spec(name) is None]
     if missing:
-        hint = f"{sys.executable} -m pip install 'netlab-rl[rl]' stable-baselines3"
+        hint = install_hint("rl", "stable-baselines3")
         words = f"{' and '.join(missing)} not installed"
         raise FeatureMissing("compare learners", words=words, hint=hint)
 
@@ -169,7 +169,7 @@ def _single_environments(recipe: TrainingRecipe) -> VecEnv:
 
     from netlab.envs.registry import make_task
     from netlab.envs.virtual.virtual_network import VirtualNetwork
-    from netlab.training.network import training_network
+    from netlab.network_words import training_network
 
     network = training_network(recipe.network, SEED)
 

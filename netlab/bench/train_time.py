@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 from netlab.bench.figure import Figure, spread_text
 from netlab.errors import FeatureMissing, LearningError
+from netlab.install_hint import install_hint
+from netlab.told_error import told_error
 
 __all__ = ["train_time"]
 
@@ -51,8 +53,7 @@ class _Run(NamedTuple):
 def train_time(say: Callable[[str], None]) -> Figure:
     """Train both recipes with several seeds."""
     if importlib.util.find_spec("torch") is None:
-        hint = f"{sys.executable} -m pip install 'netlab-rl[rl]'"
-        raise FeatureMissing("train", words="torch is not installed", hint=hint)
+        raise FeatureMissing("train", words="torch is not installed", hint=install_hint("rl"))
     runs: dict[str, list[_Run]] = {recipe: [] for recipe in RECIPES}
     with tempfile.TemporaryDirectory(prefix="netlab-train-") as folder:
         for seed in SEEDS:
@@ -90,8 +91,10 @@ def _train(recipe: str, seed: int, folder: Path) -> _Run:
     )
     seconds, processor_s = time.perf_counter() - began_s, _children_s() - before_s
     if done.returncode != 0 or not policy.exists():
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise LearningError(f"netlab train {recipe} ended with status {done.returncode}: {' '.join(last)}")
+        told = told_error(done.stderr)
+        raise LearningError(
+            f"netlab train {recipe} ended with status {done.returncode}: {told.message}", told.hint
+        )
     run = json.loads(done.stdout)["run"]
     return _Run(seconds, processor_s, run["steps"], run["mean_return"] or 0.0)
 

@@ -94,26 +94,26 @@ def policies(as_json: bool) -> None:
       netlab agent policies
       netlab run --mode model cartpole-predictor-3 --network wifi-degraded
     """  # noqa: D301
+    from netlab.agents.shipped_policies import kind_of
     from netlab.scoring.listed_policy import list_policies
 
     listed = list(list_policies())
     if as_json:
         echo_json(listed)
         return
-    seeds: dict[str, list[int]] = {}
+    kinds: dict[str, list[ListedPolicy]] = {}
     for one in listed:
-        if one.training is not None:
-            seeds.setdefault(one.name.rpartition("-")[0], []).append(one.training.seed)
-    for one in listed:
-        name = one.name if one.training is None else one.name.rpartition("-")[0]
-        if one.training is None or one.training.seed == seeds[name][0]:
-            _print_policy(name, one, seeds.get(name, []))
+        kinds.setdefault(one.name if one.training is None else kind_of(one.name), []).append(one)
+    for name, policies_of_kind in kinds.items():
+        _print_kind(name, policies_of_kind)
 
 
-def _print_policy(name: str, policy: ListedPolicy, seeds: list[int]) -> None:
+def _print_kind(name: str, policies: list[ListedPolicy]) -> None:
     """Print what all seeds of a policy have in common, and which there are."""
     from netlab.cli.episode_text import control_words
 
+    policy = policies[0]
+    seeds = [one.training.seed for one in policies if one.training is not None]
     ahead = policy.horizon_ticks
     played: str = policy.actuator if ahead is None else control_words(policy.actuator, ahead)
     click.echo(f"{name:19} {policy.summary}")

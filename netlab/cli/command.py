@@ -33,6 +33,7 @@ __all__ = [
     "echo_json",
     "json_option",
     "output_option",
+    "printable",
     "result_option",
     "say",
     "the_engine",
@@ -41,6 +42,7 @@ __all__ = [
 
 GUEST_WORDS = "--on guest"
 """How the hint of an error names the kernel that can do everything; not every command can run on it."""
+_LESS = "ask for less at once, or end what else takes memory; --debug shows where it was"
 _REQUEST, _ENGINE = "netlab.request", "netlab.engine"
 _OPTIONS = "netlab.options"
 
@@ -54,17 +56,22 @@ def echo_error(error: NetlabError, elsewhere: str = GUEST_WORDS) -> None:
         error: What went wrong.
         elsewhere: What the hint is to say for ``--on guest``, where the command cannot run there.
     """
-    click.echo(f"netlab: {_printable(str(error))}", err=True)
+    click.echo(f"netlab: {printable(str(error))}", err=True)
     if error.hint:
-        click.echo(f"hint: {_printable(error.hint.replace(GUEST_WORDS, elsewhere))}", err=True)
+        click.echo(f"hint: {printable(error.hint.replace(GUEST_WORDS, elsewhere))}", err=True)
+
+
+def _how_much(error: MemoryError) -> str:
+    """Return how much was asked for, where that is known: numpy says so, Python does not."""
+    return f": {str(error)[:1].lower()}{str(error)[1:]}" if str(error) else ""
 
 
 def say(text: str) -> None:
     """Print a line for a person on stderr."""
-    click.echo(f"netlab: {text}", err=True)
+    click.echo(f"netlab: {printable(text)}", err=True)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Escape control characters: a message may quote a file, and a file must not drive the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
@@ -196,6 +203,11 @@ class NetlabCommand(click.Command):
                 raise
             echo_error(error, self.elsewhere(request))
             ctx.exit(error.exit_code)
+        except MemoryError as error:
+            if request.debug:
+                raise
+            echo_error(NetlabError(f"not memory enough{_how_much(error)}", _LESS))
+            ctx.exit(NetlabError.exit_code)
         except BrokenPipeError:
             # The reader (head, less) has gone: not an error of ours, and stdout can take no more.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlab.cli.command import KernelCommand, ResultOption, echo_json, say, the_engine
+from netlab.cli.types import SEED
 
 if TYPE_CHECKING:
     from netlab.report import ExperimentResult
@@ -19,10 +20,12 @@ _WORDS = 2
 _LEGEND = """\
 cartpole-baseline: trained without a network; -paper: on random ones, as CALF
 does; -predictor: decides on the state that a learned model predicts.
-D: decided so many ticks ahead, each played on its tick; -: the newest action
-is played, and no push at a tick without one.
+D: decided so many ticks of {tick_ms:g} ms ahead, each played on its tick; -: the newest
+action is played, and no push at a tick without one.
 asked: the round trip as written; expect: what the links deliver of it;
-p50/p99: measured, observation leaving to an action based on it arriving."""
+p50/p99: measured, observation leaving to an action based on it arriving.
+action misses: ticks that had no action, the first D of an episode among them;
+late ticks: begun over 2 ms late, by this machine: a busy one has many."""
 
 
 @click.command(cls=KernelCommand)
@@ -42,9 +45,7 @@ p50/p99: measured, observation leaving to an action based on it arriving."""
     show_default=True,
     help="Labs beside one another.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 2**64 - 1), default=1, show_default=True, help="Of links and episodes."
-)
+@click.option("--seed", type=SEED, default=1, show_default=True, help="Of links and episodes.")
 @click.option(
     "--output",
     cls=ResultOption,
@@ -125,6 +126,6 @@ def _print(result: ExperimentResult) -> None:
         table.add_row(*row)
     console = Console()
     console.print(table)
-    console.print(_LEGEND, style="dim", highlight=False)
+    console.print(_LEGEND.format(tick_ms=1e3 / result.rate_hz), style="dim", highlight=False)
     for text in result.warnings:
         console.print(f"note: {text}", style="dim", highlight=False)

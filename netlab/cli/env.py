@@ -5,15 +5,17 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from netlab.cli.command import ResultOption, echo_json, json_option, output_option
+from netlab.cli.control_options import ACTUATOR
 from netlab.cli.env_text import ProgressText, print_result, say_line
 from netlab.cli.service_command import ServiceCommand
-from netlab.cli.types import DURATION, HORIZON, TASK_OPTION
+from netlab.cli.types import DURATION, HORIZON, SEED, TASK_OPTION
 from netlab.envs.config import DEFAULT_HOLD_LIMIT_TICKS, EnvConfig
+from netlab.messages import FallbackName
 
 if TYPE_CHECKING:
     from netlab.control.policy import Policy
@@ -50,7 +52,7 @@ def env() -> None:
 )
 @click.option(
     "--actuator",
-    type=click.Choice(["newest", "scheduled", "planned", "stop-and-wait"]),
+    type=ACTUATOR,
     default=_ASKED.actuator,
     show_default=True,
     help="Play what came last, or each decision on the tick it was made for (planned: and what was foreseen "
@@ -62,12 +64,12 @@ def env() -> None:
     type=HORIZON,
     default=_ASKED.horizon_ticks,
     metavar="TICKS|adaptive",
-    help="Needed with scheduled: a decision on tick k is for tick k + TICKS (netlab profile show prints it). "
-    "With adaptive the agent chooses, by what the edge measures.",
+    help="Needed with scheduled and planned: a decision on tick k is for tick k + TICKS (netlab profile show "
+    "prints it). With adaptive the agent chooses, by what the edge measures.",
 )
 @click.option(
     "--fallback",
-    type=click.Choice(["neutral", "hold", "local"]),
+    type=click.Choice([*get_args(FallbackName), "local"]),
     default=_ASKED.fallback,
     show_default=True,
     help="What a tick does when nothing is there to play.",
@@ -104,7 +106,7 @@ def env() -> None:
 )
 @click.option(
     "--seed",
-    type=click.IntRange(0, 2**64 - 1),
+    type=SEED,
     default=_ASKED.seed,
     show_default=True,
     help="Seed of the episodes' seeds.",

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from netlab.cli.command import printable
+
 if TYPE_CHECKING:
     from netlab.envs.result import RunResult
     from netlab.envs.service import Progress
 
 __all__ = ["ProgressText", "print_result", "say_line"]
 
+_BUSY = "   (is the machine busy? End what runs beside it; a lab can have --virtual-time)"
 _BUSY_RATIO = 0.01
 """A share of late ticks that a machine with time to spare does not have."""
 
@@ -20,7 +23,7 @@ _BUSY_RATIO = 0.01
 def say_line(line: str) -> None:
     """Print a line on stderr; a stderr that takes no more costs the line and not the run."""
     with contextlib.suppress(OSError):
-        click.echo(line, err=True)
+        click.echo(printable(line), err=True)  # a peer may have worded it
 
 
 class ProgressText:
@@ -56,7 +59,7 @@ def _print_deadlines(result: RunResult, ticks: int) -> None:
         return
     click.echo(
         f"deadline misses {misses} ticks over 2 ms late ({misses / ticks:.2%}), {result.skipped_ticks} skipped"
-        + ("   (is the machine busy?)" if misses > _BUSY_RATIO * ticks else "")
+        + (_BUSY if misses > _BUSY_RATIO * ticks else "")
     )
 
 
@@ -77,8 +80,8 @@ def print_result(result: RunResult) -> None:
     )
     _print_deadlines(result, ticks)
     if result.disconnected_ticks:
-        click.echo(f"without agent   {result.disconnected_ticks} ticks; {result.last_loss}")
+        click.echo(f"without agent   {result.disconnected_ticks} ticks; {printable(result.last_loss)}")
     for fault in result.faults:
-        click.echo(f"fault           {fault}")
+        click.echo(f"fault           {printable(fault)}")
     if not result.complete:
         click.echo(f"incomplete      {result.stopped_by}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from netlab.messages import ADAPTIVE_HORIZON, HORIZON_ACTUATORS
+from netlab.actuator_traits import ACTUATOR_TRAITS
+from netlab.messages import horizon_number, horizon_word
 
 if TYPE_CHECKING:
     from netlab.episode.report import WaySummary
@@ -12,11 +13,12 @@ if TYPE_CHECKING:
 __all__ = ["control_words", "way_line"]
 
 
-def control_words(actuator: str, horizon_ticks: int) -> str:
-    """Return how actions were played out; D where the actuator has one."""
-    if actuator not in HORIZON_ACTUATORS:
+def control_words(actuator: str, horizon: int | Literal["adaptive"]) -> str:
+    """Return how actions were played out; D, as a number or in words, where the actuator has one."""
+    if not ACTUATOR_TRAITS[actuator].has_horizon:
         return actuator
-    return f"{actuator} {'adaptive' if horizon_ticks == ADAPTIVE_HORIZON else f'D={horizon_ticks}'}"
+    ahead = horizon_word(horizon_number(horizon))
+    return f"{actuator} {ahead if ahead == 'adaptive' else f'D={ahead}'}"
 
 
 def way_line(way: WaySummary) -> str:

@@ -9,13 +9,16 @@ import click
 
 from netlab.cli.command import echo_json, json_option, output_option
 from netlab.cli.computing_command import ComputingCommand
+from netlab.cli.control_options import control_options
+from netlab.cli.episode_text import control_words
 from netlab.cli.progress_line import ProgressLine
-from netlab.cli.types import HORIZON, TASK_OPTION
-from netlab.messages import ADAPTIVE_HORIZON
+from netlab.cli.types import SEED, TASK_OPTION
+from netlab.messages import horizon_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from netlab.messages import ActuatorName, FallbackName
     from netlab.scoring.score import Score
     from netlab.scoring.scorer import Overrides
 
@@ -37,28 +40,12 @@ _NETWORKS = ("none", "ethernet-clean", "wifi-normal", "wifi-degraded")
 @click.option("--episodes", type=click.IntRange(1, 100_000), default=100, show_default=True, help="A network.")
 @click.option(
     "--seed",
-    type=click.IntRange(0, 2**63),
+    type=SEED,
     default=0,
     show_default=True,
     help="Of the first; the next is one more.",
 )
-@click.option(
-    "--actuator",
-    type=click.Choice(["newest", "scheduled", "planned", "stop-and-wait"]),
-    help="What plays its actions  [default: as its file says].",
-)
-@click.option(
-    "--horizon",
-    "horizon_ticks",
-    type=HORIZON,
-    metavar="TICKS|adaptive",
-    help="D of scheduled and planned  [default: as its file says, else fitted to the network, if there is one].",
-)
-@click.option(
-    "--fallback",
-    type=click.Choice(["neutral", "hold"]),
-    help="For ticks without an action  [default: as its file says].",
-)
+@control_options
 @click.option("--option", "options", type=TASK_OPTION, multiple=True, help="Change the task, as push_n=3 does.")
 @output_option
 @json_option
@@ -67,9 +54,9 @@ def eval_(
     networks: tuple[str, ...],
     episodes: int,
     seed: int,
-    actuator: Literal["newest", "scheduled", "planned", "stop-and-wait"] | None,
+    actuator: ActuatorName | None,
     horizon_ticks: int | None,
-    fallback: Literal["neutral", "hold"] | None,
+    fallback: FallbackName | None,
     options: tuple[tuple[str, float], ...],
     output: Path | None,
     as_json: bool,
@@ -90,8 +77,7 @@ def eval_(
 
     if output is not None:
         require_writable("--output", output)
-    horizon: int | Literal["adaptive"] | None = "adaptive" if horizon_ticks == ADAPTIVE_HORIZON else horizon_ticks
-    overrides = Overrides(actuator=actuator, horizon=horizon, fallback=fallback)
+    overrides = Overrides(actuator=actuator, horizon=horizon_word(horizon_ticks), fallback=fallback)
     scores = _scores(policy, networks or _NETWORKS, episodes, seed, overrides, dict(options))
     document = {"netlab": scores[0].versions["netlab"], "scores": scores}
     try:
@@ -112,9 +98,9 @@ def _scores(
     overrides: Overrides,
     options: dict[str, float],
 ) -> list[Score]:
+    from netlab.network_words import find_network
     from netlab.scoring.entrant import find_entrant
     from netlab.scoring.scorer import score
-    from netlab.training.network import find_network
 
     find_entrant(policy)
     for network in networks:
@@ -145,7 +131,7 @@ def _print(scores: Sequence[Score]) -> None:
     is_d_shown = len({score.control.horizon for score in scores}) > 1  # fitted to each; else the title has it
     headings = ["network", *(["D"] if is_d_shown else []), "return", "least", "gap"]
     headings += [*(["success"] if has_goal else []), "asked\nrtt ms", "deliver\nrtt ms", "lost", "s"]
-    table = Table(title=_title(first, is_d_shown), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title=_title(first, is_d_shown), box=box.SIMPLE_HEAD, padding=0)
     for number, heading in enumerate(headings):
         justify: Literal["left", "right"] = "right" if number else "left"
         table.add_column(heading, justify=justify, no_wrap=number > 0, overflow="fold")
@@ -153,24 +139,42 @@ def _print(scores: Sequence[Score]) -> None:
         table.add_row(*_row(score, first, is_d_shown))
     console = Console()
     console.print(table)
-    console.print(_LEGEND + (_LEGEND_OF_D if is_d_shown else ""), style="dim", highlight=False)
+    console.print("\n".join(_legend(first)), style="dim", highlight=False)
     for text in dict.fromkeys(text for score in scores for text in score.figures.warnings):
         console.print(f"note: {text}", style="dim", highlight=False)
 
 
 _LEGEND = """\
-return: mean ± standard error; gap: 1 - mean / the first network's mean.
-asked: the round trip as written; deliver: what the links make of it."""
-_LEGEND_OF_D = """
-D: decided so many ticks ahead."""
+return: mean ± standard error; gap: 1 - mean / the first network's mean, below 0
+where it is the higher one. asked: the round trip as written; deliver: what the
+links make of it."""
+_PLAYED = {
+    "newest": "newest: a tick plays the action that came last",
+    "scheduled": "scheduled: each action is decided D ticks ahead and played on its tick",
+    "planned": "planned: each action is decided D ticks ahead, and what may follow it as well",
+    "stop-and-wait": "stop-and-wait: one decision a turn, repeated until it was played",
+}
+_MISSED = {
+    "neutral": "neutral: a tick without an action plays the task's neutral one",
+    "hold": "hold: a tick without an action plays the one before, for a while",
+}
+
+
+def _legend(score: Score) -> list[str]:
+    """Return what the words of the table mean, those of its title last."""
+    control = score.control
+    return [_LEGEND, f"{_PLAYED[control.actuator]};", f"{_MISSED[control.fallback]}."]
 
 
 def _title(score: Score, is_d_shown: bool) -> str:
-    control = score.control
-    ahead = "" if control.horizon is None else " D" if is_d_shown else f" {control.horizon}"
+    control, episodes = score.control, len(score.returns)
+    if control.horizon is None:
+        played: str = control.actuator
+    else:
+        played = f"{control.actuator} D" if is_d_shown else control_words(control.actuator, control.horizon)
     options = "".join(f", {name} {value:g}" for name, value in score.task_options.items())
-    play = f"{control.actuator}{ahead}, {control.fallback}"
-    return f"{score.policy}: {score.task}{options}\n{play}; {len(score.returns)} episodes a network"
+    count = f"{episodes} episode{'s' if episodes > 1 else ''} a network"
+    return f"{score.policy}: {score.task}{options}\n{played}, {control.fallback}; {count}"
 
 
 def _row(score: Score, first: Score, is_d_shown: bool) -> list[str]:

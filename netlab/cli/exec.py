@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from netlab.cli.command import KernelCommand, ResultOption, say, the_engine
+from netlab.cli.types import SEED
 
 __all__ = ["exec_"]
 
@@ -24,7 +25,7 @@ class ExecCommand(KernelCommand):
 @click.option(
     "--peer", metavar="COMMAND", help="What to run in the host at the far end; split into words, no shell."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the link.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the link.")
 @click.option(
     "--mtu", type=click.IntRange(68, 65535), default=1500, show_default=True, help="Of the link, in bytes."
 )

@@ -110,8 +110,8 @@ def build(source_path: Path | None, jobs: int | None, if_possible: bool, again: 
     """Build a guest kernel with time travel, for --virtual-time.
 
     From the kernel source in Debian's archive, signature checked, or one that is named. It takes a compiler, flex,
-    bison, bc, 1.3 GB of room for the time being and some minutes; nothing is installed, no rights are needed, and
-    the source is removed afterwards. The kernel goes into the user's cache.
+    bison, bc, 1.3 GB of room for the time being and 5 minutes on two quiet cores, more on busy ones; nothing is
+    installed, no rights are needed, and the source is removed afterwards. The kernel goes into the user's cache.
 
     \b
     Example:

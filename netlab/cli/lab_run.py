@@ -12,6 +12,7 @@ import click
 from netlab.cli.command import NetlabCommand, echo_json, json_option, output_option, result_option, say, the_engine
 from netlab.cli.episode_text import control_words, way_line
 from netlab.cli.modelled_command import ModelledCommand, on_model
+from netlab.cli.types import SEED
 from netlab.errors import SpecError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ __all__ = ["compare", "run"]
 
 @click.command(cls=ModelledCommand)
 @click.argument("spec", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Of links and episodes, in place of the spec's.")
+@click.option("--seed", type=SEED, help="Of links and episodes, in place of the spec's.")
 @output_option
 @result_option("--packets", "Write a line a packet there: its fate.")
 @result_option("--ticks", "Write a line of JSON a tick there.")

@@ -9,6 +9,7 @@ import click
 
 from netlab.cli.command import echo_error, echo_json, say, the_request
 from netlab.cli.lab_command import StayingLabCommand, StayingLabUpCommand
+from netlab.cli.types import SEED
 
 __all__ = ["down", "gc", "list_", "up"]
 
@@ -16,7 +17,7 @@ __all__ = ["down", "gc", "list_", "up"]
 @click.command(cls=StayingLabUpCommand)
 @click.argument("spec", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--name", default="", help="In place of the spec's name.")
-@click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Of its links, in place of the spec's.")
+@click.option("--seed", type=SEED, help="Of its links, in place of the spec's.")
 @click.option("--json", "as_json", is_flag=True, help="Print what is written down of it as one JSON document.")
 @click.pass_context
 def up(ctx: click.Context, spec: Path, name: str, seed: int | None, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlab.cli.command import NetlabCommand, say
-from netlab.cli.types import DURATION
+from netlab.cli.types import DURATION, SEED
 
 if TYPE_CHECKING:
     from netlab.traces.seed import Direction
@@ -31,7 +31,7 @@ __all__ = ["export"]
     type=click.Choice(["forward", "back", "both"]),
     help="Which direction of the link.  [default: forward; both with two devices]",
 )
-@click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Seed of a run; without one the kernel picks.")
+@click.option("--seed", type=SEED, help="Seed of a run; without one the kernel picks.")
 @click.option(
     "--link", default="exec", show_default=True, help="What netlab calls the link: its seeds hang on it."
 )

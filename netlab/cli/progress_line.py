@@ -9,6 +9,8 @@ from typing import Self
 
 import click
 
+from netlab.cli.command import printable
+
 __all__ = ["ProgressLine"]
 
 REDRAW_S = 0.1
@@ -38,7 +40,7 @@ class ProgressLine:
     def say(self, text: str) -> None:
         """Show what is being done now, on a line that stays."""
         self._erase()
-        click.echo(f"netlab: {text}", err=True)
+        click.echo(f"netlab: {printable(text)}", err=True)
         self._shown_s = time.monotonic()
 
     def count(self, text: str) -> None:

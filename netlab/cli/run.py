@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from netlab.cli.command import KernelCommand, echo_json, json_option, output_option, result_option, say, the_engine
+from netlab.cli.control_options import control_options
 from netlab.cli.env import incomplete_status
-from netlab.cli.types import HORIZON, TASK_OPTION
+from netlab.cli.types import SEED, TASK_OPTION
 from netlab.errors import SpecError
 
 if TYPE_CHECKING:
     from netlab.engine_request import EngineRequest
     from netlab.engines import Engine
-    from netlab.messages import ActuatorName
+    from netlab.messages import ActuatorName, FallbackName
     from netlab.modes.mode import Mode
     from netlab.modes.report import RunReport
 
@@ -85,6 +86,7 @@ class RunCommand(KernelCommand):
     def choose(self, ctx: click.Context, request: EngineRequest) -> Engine | None:
         """Return what carries a lab's packets, nothing where no lab is made; see ``NetlabCommand.choose``."""
         mode = ctx.params["mode"]
+        _refuse_distribution(ctx.params["network"])  # before a guest is started for it
         if _PLACES[mode].makes_labs:
             return super().choose(ctx, request)
         if request.asks:
@@ -120,29 +122,11 @@ class RunCommand(KernelCommand):
     metavar="NAME=NUMBER",
     help="A number that changes the task, such as push_n=3; may be repeated.",
 )
-@click.option(
-    "--actuator",
-    type=click.Choice(["newest", "scheduled", "planned", "stop-and-wait"]),
-    help="What plays the actions  [default: as the policy's file says].",
-)
-@click.option(
-    "--horizon",
-    "horizon_ticks",
-    type=HORIZON,
-    metavar="TICKS|adaptive",
-    help="D of scheduled and planned  [default: as the policy's file says, else fitted to the network, if known].",
-)
-@click.option(
-    "--fallback",
-    type=click.Choice(["neutral", "hold"]),
-    help="What a tick does when nothing is there to play  [default: as the policy's file says, else neutral].",
-)
+@control_options
 @click.option(
     "--episodes", type=click.IntRange(1, 100_000), default=1, show_default=True, help="How many to play."
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 2**64 - 1), default=0, show_default=True, help="Of links and episodes."
-)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of links and episodes.")
 @output_option
 @result_option("--ticks", "Write a line of JSON a tick there.")
 @json_option
@@ -158,7 +142,7 @@ def run(
     options: tuple[tuple[str, float], ...],
     actuator: ActuatorName | None,
     horizon_ticks: int | None,
-    fallback: Literal["neutral", "hold"] | None,
+    fallback: FallbackName | None,
     episodes: int,
     seed: int,
     output: Path | None,
@@ -221,6 +205,19 @@ def _refuse_options(mode: str, network: str, address: str, key_path: str) -> Non
     if place.has_agent and not address:
         hint = "netlab agent serve --policy POLICY --bind HOST:PORT there, and --agent HOST:PORT here"
         raise SpecError(f"mode {mode} needs an agent on another host", key="--agent", hint=hint)
+
+
+def _refuse_distribution(network: str) -> None:
+    """Refuse what is no one network but a distribution of them, and say what to do with one."""
+    from netlab.traces.toml_network import is_distribution
+
+    if is_distribution(network):
+        problem = f"{network[:80]!r} is a distribution of networks, and run plays one network"
+        hint = (
+            f"netlab eval POLICY --network {network[:80]} draws one for each episode; here name one: a preset "
+            "(netlab profile list), a profile's file, options such as delay=30ms,loss=2%; nothing is a clean link"
+        )
+        raise SpecError(problem, key="--network", hint=hint)
 
 
 def _check_files(read: Mapping[str, str], written: Mapping[str, Path | None]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import click
 
 from netlab.cli.command import NetlabCommand, echo_json, say
+from netlab.cli.types import SEED
 
 if TYPE_CHECKING:
     from netlab.engine_request import EngineRequest
@@ -32,9 +33,7 @@ class ShimCommand(NetlabCommand):
 @click.argument("first", metavar="PORT")
 @click.argument("second", metavar="PORT")
 @click.option("--profile", required=True, help="Preset, TOML file or options such as delay=30ms,loss=2%.")
-@click.option(
-    "--seed", type=click.IntRange(0, 2**64 - 1), default=0, show_default=True, help="Of losses and delays."
-)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of losses and delays.")
 @click.option("--force", is_flag=True, help="Take an interface that carries this machine's default route, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON document.")
 def shim(first: str, second: str, profile: str, seed: int, force: bool, as_json: bool) -> None:

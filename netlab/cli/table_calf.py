@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder of policy files NAME-SEED.safetensors, before those that are shipped.",
 )
-@click.option("--no-picture", is_flag=True, help="Leave calf.png out; it asks for matplotlib.")
+@click.option("--no-picture", is_flag=True, help="Leave calf.png out, as where matplotlib is missing.")
 @json_option
 def calf(
     folder: Path,
@@ -61,10 +62,7 @@ def calf(
     from netlab.tables.cell_runner import default_workers
     from netlab.tables.cell_store import STORE_NAME, CellStore
 
-    if not no_picture:
-        from netlab.tables.calf_figure import require_picture
-
-        require_picture()
+    with_picture = not no_picture and _can_draw()
     size = _size(quick, episodes, training_seeds)
     plan = plan_calf(size, policies)
     for policy in plan.missing:
@@ -78,12 +76,25 @@ def calf(
             say(f"what is finished is kept in {folder / STORE_NAME}; the same command goes on from there")
             raise
     document = calf_document(table, command)
-    _write(folder, table, document, command, with_picture=not no_picture)
+    _write(folder, table, document, command, with_picture=with_picture)
     if as_json:
         echo_json(document)
     else:
-        names = "calf.md, calf.json" + ("" if no_picture else ", calf.png")
+        names = "calf.md, calf.json" + (", calf.png" if with_picture else "")
         click.echo(f"{folder}: {names}; {table.cells} cells of {table.episodes} episodes")
+
+
+def _can_draw() -> bool:
+    """Return whether the picture can be drawn; say how to get it where it cannot."""
+    from netlab.errors import FeatureMissing
+    from netlab.tables.calf_figure import require_picture
+
+    try:
+        require_picture()
+    except FeatureMissing as missing:
+        say(f"calf.png is left out: {missing}; {missing.hint}; then the same command again draws it")
+        return False
+    return True
 
 
 def _size(quick: bool, episodes: int | None, training_seeds: int | None) -> TableSize:
@@ -98,16 +109,16 @@ def _size(quick: bool, episodes: int | None, training_seeds: int | None) -> Tabl
 
 def _command(folder: Path, size: TableSize, policies: Path | None) -> str:
     """Return what makes the same again."""
-    words = ["netlab table calf", f"-o {folder}"]
     from netlab.tables.calf_plan import TableSize
 
+    words = ["netlab", "table", "calf", "-o", str(folder)]
     if size.episodes != TableSize().episodes:
-        words.append(f"--episodes {size.episodes}")
+        words += ["--episodes", str(size.episodes)]
     if size.training_seeds != TableSize().training_seeds:
-        words.append(f"--training-seeds {size.training_seeds}")
+        words += ["--training-seeds", str(size.training_seeds)]
     if policies is not None:
-        words.append("--policies FOLDER")
-    return " ".join(words)
+        words += ["--policies", str(policies)]
+    return shlex.join(words)
 
 
 def _write(

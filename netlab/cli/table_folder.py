@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["CellProgress", "make_folder"]
 
 
+_NAMED = 5
+
+
 class CellProgress:
     """Says how many cells are finished and how long the others will take.
 
@@ -29,6 +32,10 @@ class CellProgress:
         """Take note; see ``run_cells``."""
         if cell is None:
             self._line.say(f"{counts.wanted} cells, {counts.found} of them finished before")
+            for title in counts.damaged[:_NAMED]:
+                self._line.say(f"{title}: what was kept is damaged, and is computed again")
+            if len(counts.damaged) > _NAMED:
+                self._line.say(f"and {len(counts.damaged) - _NAMED} more that are damaged")
         elif counts.left_s is not None:
             done = counts.found + counts.computed
             self._line.count(f"{done} of {counts.wanted} cells, about {counts.left_s:.0f} s left")

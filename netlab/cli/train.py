@@ -14,7 +14,9 @@ from netlab.cli.command import ResultOption, echo_json, json_option, result_opti
 from netlab.cli.computing_command import ComputingCommand
 from netlab.cli.training_progress import TrainingBar, tell
 from netlab.cli.training_stop import TrainingStop
+from netlab.cli.types import SEED
 from netlab.errors import FeatureMissing, LearningError, SpecError
+from netlab.install_hint import install_hint
 from netlab.stop_signals import Stopped, stop_on_signals
 
 if TYPE_CHECKING:
@@ -32,9 +34,7 @@ _CHECKPOINT = ".checkpoint.safetensors"
 
 @click.command(cls=ComputingCommand)
 @click.argument("recipe_name", metavar="RECIPE", required=False, default="")
-@click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Of all that is random."
-)
+@click.option("--seed", type=SEED, default=1, show_default=True, help="Of all that is random.")
 @click.option(
     "-o",
     "--output",
@@ -48,9 +48,12 @@ _CHECKPOINT = ".checkpoint.safetensors"
     "--export", "is_export", is_flag=True, help="Make a policy of the checkpoint as it is; train no further."
 )
 @click.option(
-    "--steps", type=click.IntRange(1, 10**12), help="Steps of all environments, in place of the recipe's."
+    "--steps",
+    type=click.IntRange(1, 10**12),
+    help="Steps of all environments, in place of the recipe's; rounded up to whole rollouts.",
 )
 @click.option("--network", default="", help="What training meets, in place of the recipe's; none for no network.")
+@click.option("--force", "is_forced", is_flag=True, help="Replace a policy that is there already.")
 @result_option("--tensorboard", "Write curves into this folder, for TensorBoard.", is_folder=True)
 @click.option("--list", "is_list", is_flag=True, help="List the recipes that netlab ships.")
 @click.option("--show", "is_show", is_flag=True, help="Print the recipe.")
@@ -64,6 +67,7 @@ def train(
     is_export: bool,
     steps: int | None,
     network: str,
+    is_forced: bool,
     tensorboard: Path | None,
     is_list: bool,
     is_show: bool,
@@ -78,7 +82,8 @@ def train(
     Example:
       netlab train --list
       netlab train cartpole-predictor --seed 1
-      netlab train --show cartpole-predictor > mine.toml
+      netlab train --show cartpole-predictor | sed 's/^name = .*/name = "mine"/' > mine.toml
+      netlab train mine.toml
     """  # noqa: D301
     if is_list:
         _list(as_json)
@@ -91,7 +96,7 @@ def train(
     recipe = _recipe(recipe_name, steps, network)
     policy = output or recipe.output(seed)
     kept = checkpoint or policy.with_name(policy.name.removesuffix(_SUFFIX) + _CHECKPOINT)
-    _check_files(policy, kept, is_resumed or is_export)
+    _check_files(policy, kept, is_resumed=is_resumed or is_export, is_forced=is_forced)
     if is_export:
         _tell_result(_export(recipe, seed, kept, policy), as_json)
         return
@@ -126,7 +131,7 @@ def _recipe(name: str, steps: int | None, network: str) -> TrainingRecipe:
     """Return the recipe with what the command line changes of it."""
     from msgspec import structs
 
-    from netlab.training.network import find_network
+    from netlab.network_words import find_network
     from netlab.training.recipe import find_recipe
 
     recipe = find_recipe(name)
@@ -138,7 +143,7 @@ def _recipe(name: str, steps: int | None, network: str) -> TrainingRecipe:
     return recipe
 
 
-def _check_files(policy: Path, checkpoint: Path, is_resumed: bool) -> None:
+def _check_files(policy: Path, checkpoint: Path, *, is_resumed: bool, is_forced: bool) -> None:
     """Refuse, before the work, files that could not be written after it, or would be lost by it."""
     from netlab.documents import refuse_shared_files, require_writable
 
@@ -147,6 +152,9 @@ def _check_files(policy: Path, checkpoint: Path, is_resumed: bool) -> None:
     require_writable("--output", policy)
     require_writable("--checkpoint", checkpoint)
     refuse_shared_files({"--output": policy, "--checkpoint": checkpoint}, {})
+    if policy.exists() and not is_forced:
+        hint = "add --force to replace it, or name another one with -o"
+        raise SpecError("a policy is there already", policy, "--output", hint)
     if checkpoint.exists() and not is_resumed:
         hint = "add --resume to go on with it or --export to make a policy of it, name another one, or remove it"
         raise SpecError("a run is saved there already", checkpoint, "--checkpoint", hint)
@@ -159,6 +167,7 @@ def _train(
     _require_torch()
     from netlab.training.job import TrainingJob
 
+    _tell_beginning(recipe)
     with TrainingBar(f"{recipe.name}, seed {seed}") as bar:
         job = TrainingJob(
             recipe,
@@ -183,20 +192,31 @@ def _train(
             raise LearningError(error.message, "; ".join(filter(None, (error.hint, way)))) from error
 
 
+def _tell_beginning(recipe: TrainingRecipe) -> None:
+    """Say what of a run is otherwise than whoever asked for it may think."""
+    from netlab.training.environments import has_twin
+
+    ppo = recipe.ppo
+    steps = ppo.iterations * ppo.iteration_steps
+    if steps != ppo.total_steps:
+        tell(f"{ppo.total_steps} steps: rounded up to whole rollouts of {ppo.iteration_steps}, {steps} steps")
+    if not has_twin(recipe):
+        tell(f"{recipe.task} has no vectorised twin: {ppo.environments} single environments, slower")
+
+
 def _require_torch() -> None:
     """Refuse to train without what learns; what was trained plays without it."""
     import importlib.util
 
     if importlib.util.find_spec("torch") is None:
-        hint = f"{sys.executable} -m pip install 'netlab-rl[rl]'"
-        raise FeatureMissing("train", words="torch is not installed", hint=hint)
+        raise FeatureMissing("train", words="torch is not installed", hint=install_hint("rl"))
 
 
 def _command_line() -> str:
     """Return what was typed, as it makes the same again; empty where this process was begun by something else."""
     if sys.argv[1:2] != ["train"]:
         return ""
-    return shlex.join(["netlab", *(word for word in sys.argv[1:] if word != "--resume")])
+    return shlex.join(["netlab", *(word for word in sys.argv[1:] if word not in ("--resume", "--force"))])
 
 
 def _stop(
@@ -276,13 +296,13 @@ def _tell_result(report: TrainingReport, as_json: bool) -> None:
 
 
 def _print(report: TrainingReport) -> None:
+    from netlab.cli.model_error_text import model_error_lines
+    from netlab.envs.registry import find_task
+
     run = report.run
     mean = "no episode ended" if run.mean_return is None else f"mean return {run.mean_return:.4g} at the end"
     took = f" in {run.seconds:.0f} s" if run.seconds else ""
     click.echo(f"{report.policy}: {run.steps} steps{took}, {run.episodes} episodes, {mean}")
-    for error in report.model_errors:
-        if error.windows:
-            parts = " ".join(f"{value:.2g}" for value in error.rmse)
-            still = " ".join(f"{value:.2g}" for value in error.still_rmse)
-            click.echo(f"its model, {error.ticks:2} ticks ahead: off by {parts} (standing still: {still})")
+    for line in model_error_lines(report.model_errors, find_task(report.recipe.task).quantities):
+        click.echo(line)
     tell(f"next: netlab eval {shlex.quote(report.policy)}")

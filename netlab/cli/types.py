@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from netlab import units
-from netlab.messages import ADAPTIVE_HORIZON, MAX_ACTIONS
+from netlab.messages import MAX_ACTIONS, MAX_SEED, horizon_number
 
-__all__ = ["DURATION", "HORIZON", "SIZE", "TASK_OPTION"]
+__all__ = ["DURATION", "HORIZON", "SEED", "SIZE", "TASK_OPTION"]
 
-_ADAPTIVE = "adaptive"
+_ADAPTIVE: Literal["adaptive"] = "adaptive"
 
 
 class Quantity(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 alone
@@ -40,7 +40,7 @@ class _Horizon(click.ParamType):  # type: ignore[type-arg]  # generic since clic
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the ticks, or ``ADAPTIVE_HORIZON``."""
         if value == _ADAPTIVE:
-            return ADAPTIVE_HORIZON
+            return horizon_number(_ADAPTIVE)
         try:
             return click.IntRange(1, MAX_ACTIONS).convert(value, param, ctx)
         except click.BadParameter as error:
@@ -64,4 +64,5 @@ class _TaskOption(click.ParamType):  # type: ignore[type-arg]  # as above
 DURATION = Quantity("duration", units.parse_duration_s)
 SIZE = Quantity("size", units.parse_size_bytes)
 HORIZON = _Horizon()
+SEED = click.IntRange(0, MAX_SEED)
 TASK_OPTION = _TaskOption()

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from netlab.cli.command import echo_json, json_option, output_option, say, the_engine
 from netlab.cli.flow_options import flow_options, flow_plan
 from netlab.cli.modelled_command import ModelledCommand, on_model
-from netlab.cli.types import DURATION
+from netlab.cli.types import DURATION, SEED
 from netlab.cli.verify_result import give_result, prepare_traces, traces_option, write_report
 from netlab.engine_request import EngineRequest
 from netlab.errors import SpecError
@@ -50,9 +50,7 @@ class VerifyCommand(ModelledCommand):
 @click.command(cls=VerifyCommand)
 @click.argument("profile")
 @flow_options
-@click.option(
-    "--seed", type=click.IntRange(0, 2**64 - 1), default=7, show_default=True, help="Of link and simulations."
-)
+@click.option("--seed", type=SEED, default=7, show_default=True, help="Of link and simulations.")
 @click.option(
     "--allowance",
     "later_s",
@@ -157,12 +155,14 @@ def _verify(
     if on_model(ctx):
         return verify_on_model(profile, pair, plan, seed, data=data, say=say)
     from netlab.cli.progress_line import ProgressLine
+    from netlab.clock_name import in_virtual_time
     from netlab.verification.stage import asked_of
     from netlab.verification.tail import Tail
 
     engine = the_engine(ctx)
     lasts_s = plan.duration_s + Tail.of(asked_of(pair).values(), plan).duration_s
-    say(f"the lab runs {engine.reason}; about {lasts_s:.0f} s")
+    clock = " by its clock, computed as fast as this machine can" if in_virtual_time() else ""
+    say(f"the lab runs {engine.reason}; about {lasts_s:.0f} s{clock}")
     with ProgressLine() as line:
         return verify_in_lab(
             profile,

@@ -11,8 +11,8 @@ Objects with the same methods, chosen once by what the edge's actuator plays. Ea
 **Each tick.** A target is decided once and later frames repeat the decision. D may change between observations:
 a larger one asks about several targets at once, a smaller one about none until the targets are reached again.
 Nothing is skipped or asked twice. A target whose own observation was lost is decided when the next one comes.
-At an episode's beginning the first target is the Dth tick; after a silence in which all that was pending has run
-out it is the Dth tick after the observation that ends it.
+At an episode's beginning D is as at first, and the first target is the Dth tick; after a silence in which all
+that was pending has run out it is the Dth tick after the observation that ends it.
 
 **Each turn.** An observation says how many actions have been played. While that number stands, the decision is
 under way, or lost: it is sent again, however many observations come. When it rises, the next turn is decided.
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.control.decided import Decided
 from netlab.control.each_plan import EachPlan
 from netlab.control.horizon import AdaptiveHorizon, FixedHorizon, Horizon, price_at
@@ -30,7 +31,7 @@ from netlab.messages import ADAPTIVE_HORIZON, MAX_ACTIONS, ActuatorName, Observa
 __all__ = ["Agenda", "EachTick", "EachTurn", "make_agenda", "make_horizon"]
 
 _FIRST_HORIZON_S = 0.2
-"""An adaptive horizon begins here: enough for a poor wireless link, and it soon knows better."""
+"""An adaptive horizon begins each episode here: enough for a poor wireless link, and it soon knows better."""
 _PLAN_PRICE = 3.5
 """Where a plan goes on after D, a tick beyond D is rarely lost: D has to save so many times as much."""
 _MOST_ANSWER_BYTES = 1 << 15
@@ -89,6 +90,8 @@ class EachTick:
 
     def open(self, observation: Observation, *, begins_episode: bool) -> None:
         """Ask about all targets up to D that are not decided; see ``Agenda``."""
+        if begins_episode:
+            self._horizon.begin_episode()
         self._horizon.note(observation)
         tick, decided = observation.tick, self._decided
         reach = self._lead_ticks + self._horizon.ticks - 1
@@ -175,9 +178,10 @@ def make_agenda(actuator: ActuatorName, task: TaskDescription, horizon: int | Ho
     Raises:
         SpecError: A horizon out of range.
     """
-    if actuator == "stop-and-wait":
+    traits = ACTUATOR_TRAITS[actuator]
+    if traits.goes_by_turns:
         return EachTurn(task.lead_ticks)
-    if actuator == "planned":
+    if traits.asks_again:
         price_ratio = _PLAN_PRICE * price_at(task.rate_hz)
         planned = make_horizon(task, horizon, price_ratio) if isinstance(horizon, int) else horizon
         return EachPlan(planned, task.lead_ticks, _most_ticks(task))

@@ -74,6 +74,8 @@ class EachPlan:
 
     def open(self, observation: Observation, *, begins_episode: bool) -> None:
         """Ask about all targets up to D that are not decided for good, and those after them; see ``Agenda``."""
+        if begins_episode:
+            self._horizon.begin_episode()
         self._horizon.note(observation)
         self._tick = tick = observation.tick
         reach = self._lead_ticks + self._horizon.ticks - 1

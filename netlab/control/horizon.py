@@ -57,6 +57,10 @@ class Horizon(Protocol):
         """Return D, 1 .. 256."""
         ...
 
+    def begin_episode(self) -> None:
+        """Forget all that was measured: episodes know nothing of each other."""
+        ...
+
     def note(self, observation: Observation) -> None:
         """Take in an observation that the remote accepted, before it is asked about."""
         ...
@@ -76,6 +80,9 @@ class FixedHorizon:
         _check_count("ticks", ticks, 1, MAX_AHEAD_TICKS)
         self.ticks = ticks
 
+    def begin_episode(self) -> None:
+        """Forget nothing."""
+
     def note(self, observation: Observation) -> None:
         """Learn nothing."""
 
@@ -85,10 +92,10 @@ class AdaptiveHorizon:
 
     It rises at once and falls slowly: D is the largest that was wanted in the last ``hold_ticks`` ticks, the one
     it began with included. So an age that goes up and down across a tick's edge moves it once. An age has no
-    effect any more ``window_ticks + hold_ticks`` ticks after it, however large it was.
+    effect any more ``window_ticks + hold_ticks`` ticks after it, however large it was, nor on another episode.
 
     Args:
-        start_ticks: D before anything is measured: the link's, or a cautious one.
+        start_ticks: D at an episode's beginning: the link's, or a cautious one.
         least_ticks: D never goes below.
         most_ticks: D never goes above.
         quantile: Share of the ticks whose age D covers at most, within 0 .. 1.
@@ -102,7 +109,7 @@ class AdaptiveHorizon:
 
     Attributes:
         ticks: D.
-        changes: The newest 4096 changes as (tick of the observation, new D).
+        changes: The episode's newest 4096 changes as (tick of the observation, new D).
 
     Raises:
         SpecError: A number is out of range, or they contradict one another.
@@ -130,7 +137,7 @@ class AdaptiveHorizon:
             raise SpecError(f"{quantile!r}: must lie between 0 and 1", key="horizon.quantile")
         if not 0.0 <= price_ratio < 1.0:
             raise SpecError(f"{price_ratio!r}: must be 0 or more, and below 1", key="horizon.price_ratio")
-        self.ticks = start_ticks
+        self.ticks = self._start_ticks = start_ticks
         self.changes: deque[tuple[int, int]] = deque(maxlen=_MAX_CHANGES)
         self.least_ticks, self.most_ticks = least_ticks, most_ticks
         self.quantile, self.price_ratio = quantile, price_ratio
@@ -140,9 +147,9 @@ class AdaptiveHorizon:
         self._sorted: list[int] = []
         self._measured = 0
         # What was wanted when, falling: a smaller one that was followed by a larger can never be D again.
-        self._wanted: deque[tuple[int, int]] = deque([(0, start_ticks)])
-        self._episode = (-1, -1)
+        self._wanted: deque[tuple[int, int]] = deque()
         self._tick = -1
+        self.begin_episode()
 
     @property
     def covered_ticks(self) -> int:
@@ -170,17 +177,27 @@ class AdaptiveHorizon:
                 best, least_cost = age, cost
         return best
 
+    def begin_episode(self) -> None:
+        """Forget every age, and all that was wanted for them: D is as at first."""
+        self.ticks = self._start_ticks
+        self.changes.clear()
+        self._ages.clear()
+        self._sorted.clear()
+        self._measured = 0
+        self._wanted.clear()
+        self._wanted.append((0, self._start_ticks))
+        self._tick = -1
+
     def note(self, observation: Observation) -> None:
         """Take in the age of an observation, and the least ages of the ticks since the one before it.
 
         One that is no newer than the last is ignored; one from before the edge's first answer says nothing.
         """
-        episode, tick, age = (observation.run, observation.episode), observation.tick, observation.newest_age_ticks
-        is_new_episode = episode != self._episode
-        if not is_new_episode and tick <= self._tick:
+        tick, age = observation.tick, observation.newest_age_ticks
+        if tick <= self._tick:
             return
-        between = 0 if is_new_episode else tick - self._tick - 1
-        self._episode, self._tick = episode, tick
+        between = 0 if self._tick < 0 else tick - self._tick - 1
+        self._tick = tick
         if age < 0:
             return
         for back in range(min(between, self.window_ticks - 1), 0, -1):

@@ -28,8 +28,7 @@ from netlab.envs.service import EnvService
 from netlab.envs.task import Task
 from netlab.envs.tick_log import TickLog
 from netlab.envs.uplink import Uplink
-from netlab.envs.virtual.seeds import change_seed
-from netlab.envs.virtual.virtual_network import RUN
+from netlab.envs.virtual.seeds import RUN, change_seed
 from netlab.episode.network import EventClock, ModelAgent, ModelChannel, ModelDialer, ModelDirection
 from netlab.episode.played_packets import of_episodes, ticks_of_episodes
 from netlab.episode.run import EpisodePlan, EpisodeRun, read_ticks

@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.agents.policy import RECIPES, Recipe, find_policy
 from netlab.envs.registry import find_task
 from netlab.envs.result import RunResult
@@ -26,7 +27,7 @@ from netlab.episode.spec import EpisodeSpec
 from netlab.errors import ProfileError, SpecError
 from netlab.lab_impairment import CLEAN, read_profiles
 from netlab.lab_spec import LabSpec, LinkSpec
-from netlab.messages import ADAPTIVE_HORIZON, HORIZON_ACTUATORS
+from netlab.messages import horizon_number
 from netlab.settled_horizon import settled_horizon
 from netlab.traces.packets.packet_log import PacketLog
 from netlab.traces.pair import ProfilePair
@@ -175,10 +176,9 @@ def _rate_hz(episode: EpisodeSpec) -> float:
 
 
 def _horizon(episode: EpisodeSpec, recipe: Recipe, pair: ProfilePair | None) -> int:
-    if episode.actuator not in HORIZON_ACTUATORS:
+    if not ACTUATOR_TRAITS[episode.actuator].has_horizon:
         return 1
-    asked = ADAPTIVE_HORIZON if episode.horizon == "adaptive" else episode.horizon
-    return settled_horizon(asked, recipe.horizon_ticks, pair or CLEAN, _rate_hz(episode))
+    return settled_horizon(horizon_number(episode.horizon), recipe.horizon_ticks, pair or CLEAN, _rate_hz(episode))
 
 
 def read_ticks(path: Path) -> tuple[TickRecord, ...]:

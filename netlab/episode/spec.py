@@ -20,17 +20,16 @@ from msgspec import Meta, Struct
 
 from netlab.envs.clash import Clash, Combination, Words, refuse_clashes
 from netlab.errors import SpecError
-from netlab.messages import ActuatorName
+from netlab.messages import ActuatorName, FallbackName, HorizonWord
 from netlab.units import parse_duration_s
 
 __all__ = ["EpisodeSpec"]
 
 MAX_EPISODES = 100_000
-MAX_HORIZON_TICKS = 256
 MAX_INFERENCE_S = 60.0
 
 _WORDS = {
-    Clash.HORIZON: Words("episode.horizon", 'actuator = "scheduled", or no horizon'),
+    Clash.HORIZON: Words("episode.horizon", 'actuator = "scheduled" or "planned", or no horizon'),
     Clash.FALLBACK: Words("episode.fallback", 'fallback = "neutral"'),
 }
 
@@ -44,10 +43,10 @@ class EpisodeSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         task: What is controlled.
         options: Numbers that change the task, by name.
         policy: What controls it.
-        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
+        actuator: ``newest``, ``scheduled``, ``planned`` or ``stop-and-wait``.
         fallback: ``neutral`` or ``hold``.
-        horizon: D of ``scheduled`` in ticks; ``adaptive`` leaves it to the agent. Unless given what the policy was
-            made for, else what fits the link.
+        horizon: D of ``scheduled`` or ``planned`` in ticks; ``adaptive`` leaves it to the agent. Unless given what
+            the policy was made for, else what fits the link.
         rate_hz: Ticks a second; the task's own unless given.
         episodes: How many.
         transport: ``datagram`` or ``stream``.
@@ -60,8 +59,8 @@ class EpisodeSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     options: dict[str, float] = {}
     policy: str = "linear-predict"
     actuator: ActuatorName = "scheduled"
-    fallback: Literal["neutral", "hold"] = "neutral"
-    horizon: Annotated[int, Meta(ge=1, le=MAX_HORIZON_TICKS)] | Literal["adaptive"] | None = None
+    fallback: FallbackName = "neutral"
+    horizon: HorizonWord | None = None
     rate_hz: Annotated[float, Meta(ge=0.1, le=10_000)] | None = None
     episodes: Annotated[int, Meta(ge=1, le=MAX_EPISODES)] = 1
     transport: Literal["datagram", "stream"] = "datagram"

@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.clock_name import VIRTUAL
 from netlab.documents import write_document
 from netlab.envs.result import RunResult
@@ -22,7 +23,7 @@ from netlab.episode.report import WaySummary
 from netlab.episode.run import EpisodePlan
 from netlab.episode.spec import EpisodeSpec
 from netlab.lab_spec import HostSpec, LabSpec, LinkSpec
-from netlab.messages import HORIZON_ACTUATORS
+from netlab.messages import horizon_word
 from netlab.modes.mode import Played, Say
 from netlab.modes.plan import RunPlan
 from netlab.modes.request import Between
@@ -74,9 +75,7 @@ def episode_plan(plan: RunPlan) -> EpisodePlan:
 
 
 def _lab(plan: RunPlan) -> LabSpec:
-    horizon: int | Literal["adaptive"] | None = None
-    if plan.actuator in HORIZON_ACTUATORS:
-        horizon = plan.horizon_ticks or "adaptive"
+    has_horizon = ACTUATOR_TRAITS[plan.actuator].has_horizon
     episode = EpisodeSpec(
         edge=_EDGE,
         agent=_AGENT,
@@ -85,7 +84,7 @@ def _lab(plan: RunPlan) -> LabSpec:
         policy=plan.policy,
         actuator=plan.actuator,
         fallback=plan.fallback,
-        horizon=horizon,
+        horizon=horizon_word(plan.horizon_ticks) if has_horizon else None,
         rate_hz=plan.task.rate_hz,
         episodes=plan.episodes,
     )

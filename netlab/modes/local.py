@@ -18,6 +18,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 import netlab
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.clock_name import VIRTUAL
 from netlab.control.actuators import make_actuator
 from netlab.control.edge import Edge
@@ -31,11 +32,11 @@ from netlab.envs.service import EnvService
 from netlab.envs.task import Step, Task
 from netlab.envs.tick_log import TickLog
 from netlab.envs.uplink import Uplink
-from netlab.envs.virtual.virtual_network import RUN
+from netlab.envs.virtual.seeds import RUN
 from netlab.episode.network import EventClock, ModelDialer
 from netlab.errors import LocalProtocolError
 from netlab.machine import machine
-from netlab.messages import HORIZON_ACTUATORS, PROTOCOL_VERSION, Message, Observation, Welcome
+from netlab.messages import PROTOCOL_VERSION, Message, Observation, Welcome
 from netlab.modes.mode import Played, Say
 from netlab.modes.plan import RunPlan
 from netlab.modes.request import Between
@@ -58,7 +59,7 @@ class LocalMode:
     def play(self, plan: RunPlan, ticks: Path | None, say: Say) -> Played:
         """Play at once; see ``Mode``."""
         task = make_task(plan.task.name, plan.task.rate_hz, plan.options)
-        if plan.actuator not in HORIZON_ACTUATORS:  # what is scheduled waits for its tick anyway
+        if not ACTUATOR_TRAITS[plan.actuator].has_horizon:  # what is scheduled waits for its tick anyway
             task = _InTurns(task)
         clock = EventClock()
         policy, predictor = plan.recipe.make(task.description, plan.seed)

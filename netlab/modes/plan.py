@@ -5,28 +5,25 @@
     RunRequest --RunPlan.of--> RunPlan --Mode.play--> Played
        policy FILE | name        what makes it, task, actuator, D
 
-What the request leaves open the policy's card says, and what that leaves open of D ``settled_horizon``. The
-policy's file is read here, once.
+What the request leaves open ``settle_control`` settles. The policy's file is read here, once.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from netlab.agents.policy import Recipe
 from netlab.agents.policy_card import PolicyCard
-from netlab.envs.clash import Clash, Combination, Words, refuse_clashes
 from netlab.envs.registry import make_task
 from netlab.episode.run import placed_policy
 from netlab.errors import ProfileError, SpecError
 from netlab.lab_impairment import CLEAN
-from netlab.messages import HORIZON_ACTUATORS, ActuatorName, TaskDescription
+from netlab.messages import ActuatorName, FallbackName, TaskDescription
 from netlab.modes.request import Between, RunRequest
 from netlab.scoring.entrant import Entrant, find_entrant
-from netlab.settled_horizon import settled_horizon
+from netlab.settled_control import AskedControl, settle_control
 from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import parse_preset
 
@@ -43,7 +40,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
         options: Numbers that change the task, by name.
         network: The network as it was asked for; empty for a clean link.
         pair: What that is; None for a clean link.
-        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``.
+        actuator: ``newest``, ``scheduled``, ``planned`` or ``stop-and-wait``.
         horizon_ticks: D; ``ADAPTIVE_HORIZON``: the agent chooses it; 1 where the actuator has none.
         fallback: ``neutral`` or ``hold``.
         episodes: How many.
@@ -58,7 +55,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     pair: ProfilePair | None
     actuator: ActuatorName
     horizon_ticks: int
-    fallback: Literal["neutral", "hold"]
+    fallback: FallbackName
     episodes: int
     seed: int
 
@@ -77,33 +74,25 @@ class RunPlan(Struct, frozen=True, kw_only=True):
         """
         policy = placed_policy(request.policy, Path())
         entrant = find_entrant(policy)
-        actuator = request.actuator or entrant.actuator
-        _refuse_contradictions(request, actuator)
-        problem = entrant.recipe.problem_with(actuator)
-        if problem:
-            raise SpecError(problem, key="--actuator", hint="--actuator scheduled")
-        plan = cls(
+        task, pair = _served_task(entrant, request), _pair(request.network)
+        asked = AskedControl(
+            actuator=request.actuator, horizon_ticks=request.horizon_ticks, fallback=request.fallback
+        )
+        known = None if between == "network" else pair or CLEAN
+        control = settle_control(entrant, asked, known, task.rate_hz)
+        return cls(
             policy=policy,
             recipe=entrant.recipe,
-            task=_served_task(entrant, request),
+            task=task,
             options=request.options,
             network=request.network,
-            pair=_pair(request.network),
-            actuator=actuator,
-            horizon_ticks=1,
-            fallback=request.fallback or ("neutral" if actuator == "stop-and-wait" else entrant.fallback),
+            pair=pair,
+            actuator=control.actuator,
+            horizon_ticks=1 if control.horizon_ticks is None else control.horizon_ticks,
+            fallback=control.fallback,
             episodes=request.episodes,
             seed=request.seed,
         )
-        if actuator not in HORIZON_ACTUATORS:
-            return plan
-        ticks = settled_horizon(
-            request.horizon_ticks,
-            plan.recipe.horizon_ticks,
-            None if between == "network" else plan.pair or CLEAN,
-            plan.task.rate_hz,
-        )
-        return structs.replace(plan, horizon_ticks=ticks)
 
     @property
     def name(self) -> str:
@@ -139,13 +128,3 @@ def _pair(words: str) -> ProfilePair | None:
         hint = "for outages use a schedule with steps of loss = 100%"
         raise ProfileError(f"--network {words[:80]}: one direction loses everything", hint)
     return pair
-
-
-def _refuse_contradictions(request: RunRequest, actuator: ActuatorName) -> None:
-    whose = "" if request.actuator else f"; {actuator} is what the policy was made for"
-    words = {
-        Clash.HORIZON: Words("--horizon", f"--actuator scheduled, or no --horizon{whose}"),
-        Clash.FALLBACK: Words("--fallback", "--fallback neutral"),
-    }
-    # D is found out later, and so is a fallback that nobody asks for.
-    refuse_clashes(Combination(actuator=actuator, fallback=request.fallback, horizon=request.horizon_ticks), words)

@@ -14,16 +14,19 @@ from pathlib import Path
 
 from msgspec import structs
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.envs.config import EnvConfig
 from netlab.envs.run import run_env_service
 from netlab.envs.service import Progress
+from netlab.errors import ConnectionLost
 from netlab.machine import machine
-from netlab.messages import HORIZON_ACTUATORS
 from netlab.modes.mode import Played, Say
 from netlab.modes.plan import RunPlan
 from netlab.modes.request import Between
 
 __all__ = ["RemoteMode"]
+
+_NOBODY = "start `netlab agent serve` there, over datagrams as it does unless told; both need the same --key-file"
 
 
 class RemoteMode:
@@ -54,12 +57,15 @@ class RemoteMode:
             episodes=plan.episodes,
             seed=plan.seed,
             actuator=plan.actuator,
-            horizon_ticks=plan.horizon_ticks if plan.actuator in HORIZON_ACTUATORS else None,
+            horizon_ticks=plan.horizon_ticks if ACTUATOR_TRAITS[plan.actuator].has_horizon else None,
             fallback=plan.fallback,
             tick_log="" if ticks is None else str(ticks),
         )
         config.check()
-        run = run_env_service(config, progress=self._progress, say=say, machine=machine("network"))
+        try:
+            run = run_env_service(config, progress=self._progress, say=say, machine=machine("network"))
+        except ConnectionLost as error:  # its hint is for a command that has more options
+            raise ConnectionLost(error.message, _NOBODY) from error
         if run.policy and _identity(run.policy, run.policy_sha256) != _identity(plan.name, plan.recipe.sha256):
             say(
                 f"the agent serves {_words(run.policy, run.policy_sha256)}, and not "

@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from netlab.messages import ActuatorName
+from netlab.messages import ActuatorName, FallbackName
 
 __all__ = ["Between", "RunRequest"]
 
@@ -25,8 +25,10 @@ class RunRequest(Struct, frozen=True, kw_only=True):
         task: What it controls; empty for what it was made for.
         options: Numbers that change the task, by name.
         network: A preset, a profile file or inline options; empty for a clean link.
-        actuator: ``newest``, ``scheduled`` or ``stop-and-wait``; None for what the policy was made for.
-        horizon_ticks: D of ``scheduled``, or ``ADAPTIVE_HORIZON``; None for what suits policy and network.
+        actuator: ``newest``, ``scheduled``, ``planned`` or ``stop-and-wait``; None for what the policy was
+            made for.
+        horizon_ticks: D of ``scheduled`` or ``planned``, or ``ADAPTIVE_HORIZON``; None for what suits
+            policy and network.
         fallback: ``neutral`` or ``hold``; None for what the policy was made for.
         episodes: How many.
         seed: Of the links and of the episodes' seeds.
@@ -38,6 +40,6 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     network: str = ""
     actuator: ActuatorName | None = None
     horizon_ticks: int | None = None
-    fallback: Literal["neutral", "hold"] | None = None
+    fallback: FallbackName | None = None
     episodes: int = 1
     seed: int = 0

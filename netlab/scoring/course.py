@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.agents.policy_file import PolicyFile
 from netlab.control.policy import Policy, Predictor
 from netlab.envs.registry import find_task, make_task, make_vector_task
@@ -56,7 +57,7 @@ class Course(Struct, frozen=True, kw_only=True):
     @property
     def has_rows(self) -> bool:
         """Whether episodes of a policy file can be played in rows: ``planned`` is played one by one alone."""
-        return find_task(self.task).columns is not None and self.control.actuator != "planned"
+        return find_task(self.task).columns is not None and ACTUATOR_TRAITS[self.control.actuator].in_columns
 
     def play_rows(self, file: PolicyFile, seeds: Sequence[int], report: Report) -> PlayedEpisodes:
         """Play the episodes of a policy file, many at once.

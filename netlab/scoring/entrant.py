@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import os
-from typing import Literal
 
 from msgspec import Struct
 
@@ -20,7 +19,7 @@ from netlab.control.feature_spec import FeatureSpec
 from netlab.control.policy import Persistence, Policy, Predictor
 from netlab.envs.registry import TASKS
 from netlab.errors import SpecError
-from netlab.messages import ActuatorName, TaskDescription
+from netlab.messages import ActuatorName, FallbackName, TaskDescription
 from netlab.scoring.course import describe
 
 __all__ = ["Entrant", "find_entrant"]
@@ -58,7 +57,7 @@ class Entrant(Struct, frozen=True, kw_only=True):
         return "newest" if isinstance(predictor, Persistence) else "scheduled"
 
     @property
-    def fallback(self) -> Literal["neutral", "hold"]:
+    def fallback(self) -> FallbackName:
         """What a tick without an action plays unless told otherwise."""
         return "neutral" if self.file is None else self.file.card.fallback
 
@@ -102,6 +101,9 @@ def find_entrant(policy: PolicyFile | str | os.PathLike[str]) -> Entrant:
     Raises:
         SpecError: There is none, or the file is no policy file.
     """
+    if not isinstance(policy, PolicyFile | str | os.PathLike):
+        hint = "a policy's name (netlab agent policies), a path, or a PolicyFile"
+        raise SpecError(f"{type(policy).__name__}: no policy", key="policy", hint=hint)
     recipe = file_recipe(policy) if isinstance(policy, PolicyFile) else find_policy(os.fspath(policy))
     if recipe.file is None:
         return Entrant(recipe=recipe, task=_first_task(recipe))

@@ -9,7 +9,7 @@ from msgspec import Struct
 from netlab.agents.policy import RECIPES
 from netlab.agents.policy_card import Training
 from netlab.agents.shipped_policies import shipped_policies
-from netlab.messages import ActuatorName
+from netlab.messages import ActuatorName, HorizonWord, horizon_word
 from netlab.scoring.entrant import find_entrant
 
 __all__ = ["ListedPolicy", "list_policies"]
@@ -23,7 +23,7 @@ class ListedPolicy(Struct, frozen=True, kw_only=True):
         summary: What it does, in one line.
         task: What it controls.
         actuator: What plays its actions unless told otherwise.
-        horizon_ticks: D of ``scheduled``; None where none is fixed.
+        horizon_ticks: D of ``scheduled`` or ``planned``, or ``adaptive``; None where none is fixed.
         predictor: What says which state a decision meets; empty of one that is code.
         training: What made it; None of one that is code.
         sha256: Of its file; empty of one that is code.
@@ -33,7 +33,7 @@ class ListedPolicy(Struct, frozen=True, kw_only=True):
     summary: str
     task: str
     actuator: ActuatorName
-    horizon_ticks: int | None
+    horizon_ticks: HorizonWord | None
     predictor: str
     training: Training | None
     sha256: str
@@ -52,7 +52,7 @@ class ListedPolicy(Struct, frozen=True, kw_only=True):
             summary=entrant.recipe.summary,
             task=entrant.task,
             actuator=entrant.actuator,
-            horizon_ticks=entrant.recipe.horizon_ticks,
+            horizon_ticks=horizon_word(entrant.recipe.horizon_ticks),
             predictor="" if card is None else card.predictor,
             training=None if card is None else card.training,
             sha256=entrant.recipe.sha256,

@@ -15,7 +15,7 @@ from netlab.agents.policy_card import PolicyCard
 from netlab.envs.virtual.options import NetworkOptions
 from netlab.scoring.network_figures import NetworkFigures
 
-__all__ = ["PlayedEpisodes", "Score", "standard_error"]
+__all__ = ["PlayedEpisodes", "Score", "gap", "standard_error"]
 
 
 class PlayedEpisodes(Struct, frozen=True):
@@ -85,8 +85,13 @@ class Score(Struct, frozen=True, kw_only=True):
     machine: dict[str, object]
 
     def gap(self, reference: Score) -> float | None:
-        """Return 1 - mean / reference's mean; None where that mean is not above 0, and a share means nothing."""
-        return 1.0 - self.mean / reference.mean if reference.mean > 0.0 else None
+        """Return the gap of its mean to the reference's; None as of ``gap``."""
+        return gap(self.mean, reference.mean)
+
+
+def gap(score: float, clean: float) -> float | None:
+    """Return 1 - score / clean; None where clean is not above 0, and a share means nothing."""
+    return 1.0 - score / clean if clean > 0.0 else None
 
 
 def standard_error(values: Sequence[float]) -> float | None:

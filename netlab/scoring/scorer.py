@@ -4,7 +4,7 @@
 
     policy --find_entrant--> Entrant --.
     words --find_network--> network ---+--> Course --play--> returns [E] --> Score
-    Overrides --settled_horizon--------'
+    Overrides --settle_control---------'
 """
 
 from __future__ import annotations
@@ -14,34 +14,42 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 import numpy as np
 from msgspec import Struct
 
 import netlab
 from netlab.agents.policy_file import PolicyFile
+from netlab.envs.bound import check_types, take_numpy_numbers, whole_within
 from netlab.envs.registry import find_task
 from netlab.envs.virtual.options import NetworkOptions
-from netlab.envs.virtual.seeds import MAX_RUN_SEED
+from netlab.envs.virtual.seeds import run_seed
 from netlab.errors import SpecError
 from netlab.lab_impairment import CLEAN
 from netlab.machine import machine
-from netlab.messages import ADAPTIVE_HORIZON, HORIZON_ACTUATORS, ActuatorName, TaskDescription
+from netlab.messages import (
+    MAX_SEED,
+    ActuatorName,
+    FallbackName,
+    HorizonWord,
+    TaskDescription,
+    horizon_number,
+    horizon_word,
+)
+from netlab.network_words import NO_NETWORK, as_network, find_network
 from netlab.scoring.course import Course, describe
 from netlab.scoring.entrant import Entrant, find_entrant
 from netlab.scoring.network_figures import NetworkFigures
 from netlab.scoring.score import PlayedEpisodes, Score, standard_error
-from netlab.settled_horizon import settled_horizon
+from netlab.settled_control import AskedControl, settle_control
 from netlab.traces.network_distribution import NetworkDistribution
-from netlab.training.network import NO_NETWORK, as_network, find_network
 
 __all__ = ["MAX_EPISODES", "Overrides", "score"]
 
 MAX_EPISODES = 100_000
 
-_POOL_SEED = 2**64 - 1
-"""Of the networks that are drawn for scores: one pool for all of them, and none that training meets."""
+_POOL_SEED = MAX_SEED
+"""Of the networks that are drawn for scores: one pool for all of them, which training meets with no other seed."""
 
 
 class Overrides(Struct, frozen=True, kw_only=True):
@@ -49,13 +57,16 @@ class Overrides(Struct, frozen=True, kw_only=True):
 
     Attributes:
         actuator: What plays its actions.
-        horizon: D of ``scheduled``.
+        horizon: D of ``scheduled`` or ``planned``.
         fallback: What a tick without an action plays.
     """
 
     actuator: ActuatorName | None = None
-    horizon: int | Literal["adaptive"] | None = None
-    fallback: Literal["neutral", "hold"] | None = None
+    horizon: HorizonWord | None = None
+    fallback: FallbackName | None = None
+
+    def __post_init__(self) -> None:
+        take_numpy_numbers(self)
 
     def apply(
         self, entrant: Entrant, network: NetworkDistribution | None, task: TaskDescription
@@ -68,22 +79,20 @@ class Overrides(Struct, frozen=True, kw_only=True):
             task: What it controls.
 
         Raises:
-            SpecError: They contradict one another.
+            SpecError: A value is none that they can have, or they contradict one another.
             ProfileError: D is to be fitted to the network, and none fits.
         """
-        actuator, horizon = self.actuator or entrant.actuator, self.horizon
-        problem = entrant.recipe.problem_with(actuator)
-        if problem:
-            raise SpecError(
-                problem, key="actuator", hint="scheduled, or a policy that sees the predicted state alone"
-            )
-        if actuator in HORIZON_ACTUATORS:
-            asked = ADAPTIVE_HORIZON if horizon == "adaptive" else horizon
-            pair = CLEAN if network is None else network.fixed
-            horizon = settled_horizon(asked, entrant.recipe.horizon_ticks, pair, task.rate_hz) or "adaptive"
-        # Stop-and-wait takes no other: where a person asks for it, what the card says of fallbacks is of no use.
-        fallback = self.fallback or ("neutral" if actuator == "stop-and-wait" else entrant.fallback)
-        control = NetworkOptions(actuator=actuator, horizon=horizon, fallback=fallback, features=entrant.features)
+        check_types(self, "overrides", "docs/control.md has the actuators, D of each, and the fallbacks")
+        asked = AskedControl(
+            actuator=self.actuator, horizon_ticks=horizon_number(self.horizon), fallback=self.fallback
+        )
+        settled = settle_control(entrant, asked, CLEAN if network is None else network.fixed, task.rate_hz)
+        control = NetworkOptions(
+            actuator=settled.actuator,
+            horizon=horizon_word(settled.horizon_ticks),
+            fallback=settled.fallback,
+            features=entrant.features,
+        )
         control.check()
         return control
 
@@ -104,7 +113,7 @@ def score(
         policy: A policy file, its path, or the name of a policy.
         network: In words: a preset, a file, a distribution; ``none`` for no network.
         episodes: How many.
-        seed: Episode i is the first one of the run with the seed ``seed + i``.
+        seed: Episode i is the first one of the run with the seed ``seed + i``; after the last seed comes 0.
         overrides: How it is to be played other than its file says.
         options: Numbers that change the task, by name, for example ``push_n``.
         report: Told how many episodes have ended.
@@ -112,10 +121,15 @@ def score(
     Raises:
         NetlabError: There is no such policy, network or option, or they do not go together.
     """
-    if not 1 <= episodes <= MAX_EPISODES:
-        raise SpecError(f"{episodes}: must be 1 .. {MAX_EPISODES}", key="episodes")
-    if not 0 <= seed <= MAX_RUN_SEED + 1 - episodes:
-        raise SpecError(f"{seed}: with {episodes} episodes it must be 0 .. 2^64 - {episodes}", key="seed")
+    episodes = whole_within("episodes", episodes, 1, MAX_EPISODES)
+    seed = run_seed(seed)
+    for key, value, kind, rule, hint in (
+        ("network", network, str, "must be text", f"a preset's name, a file, or {NO_NETWORK!r} for no network"),
+        ("overrides", overrides, Overrides, "must be Overrides", "Overrides(horizon=9), or left out"),
+        ("options", options, Mapping, "must be numbers by name", "a dict such as {'push_n': 3}, or left out"),
+    ):
+        if not isinstance(value, kind):
+            raise SpecError(f"{type(value).__name__}: {rule}", key=key, hint=hint)
     entrant = find_entrant(policy)
     found = find_network(network)
     task = describe(entrant.task, entrant.rate_hz, options)
@@ -128,7 +142,7 @@ def score(
         network=as_network(found, _POOL_SEED),
         control=control,
     )
-    seeds = tuple(range(seed, seed + episodes))
+    seeds = tuple(one % (MAX_SEED + 1) for one in range(seed, seed + episodes))
     began_s = time.perf_counter()
     if entrant.file is not None and course.has_rows:
         played = course.play_rows(entrant.file, seeds, report)

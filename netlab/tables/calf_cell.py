@@ -8,31 +8,24 @@
 
 from __future__ import annotations
 
-import functools
-import platform
 from typing import Annotated
 
 import msgspec
-import numpy as np
 from msgspec import Meta, Struct
 
-import netlab
 from netlab.errors import SpecError
 from netlab.scoring.scorer import MAX_EPISODES, Overrides, score
 from netlab.tables.calf_result import CalfResult
 from netlab.tables.cell import cell_key
-from netlab.tables.code_digest import code_digest
+from netlab.tables.deciding_versions import deciding_versions
 
-__all__ = ["CHOOSING_SEEDS", "FIRST_SEED", "CalfCell", "deciding_versions"]
+__all__ = ["CHOOSING_SEEDS", "FIRST_SEED", "CalfCell"]
 
 CHOOSING_SEEDS = 10_000
 """Seeds below this are for choosing: recipes, horizons, which idea to keep. No table is made of them."""
 
 FIRST_SEED = 1_000_000
 """Tables count their episodes' seeds from here."""
-
-_DECIDING = ("netlab.agents", "netlab.control", "netlab.envs", "netlab.scoring", "netlab.traces")
-"""Packages whose code decides what an episode of the model does."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=4096)]
 
@@ -105,14 +98,3 @@ class CalfCell(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if made.policy_sha256 != self.policy_sha256:
             raise SpecError(f"{self.policy} has changed", key="policy", hint="run the same command again")
         return msgspec.json.encode(CalfResult.of(made))
-
-
-@functools.cache
-def deciding_versions() -> dict[str, str]:
-    """Return the versions that decide figures, the SHA-256 of netlab's own code that does among them."""
-    return {
-        "netlab": netlab.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-        "code": code_digest(*_DECIDING),
-    }

@@ -6,10 +6,10 @@ No display and nobody's own settings. What is drawn is in the CalfTable; here ar
 from __future__ import annotations
 
 import io
-import sys
 from typing import TYPE_CHECKING, Any
 
 from netlab.errors import FeatureMissing
+from netlab.install_hint import install_hint
 from netlab.tables.calf_rows import PAPER, Section
 from netlab.tables.calf_table import CalfTable
 
@@ -27,7 +27,7 @@ _STYLE = {"font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top
 
 
 def require_picture() -> None:
-    """Refuse, before anything is played, where nothing could be drawn.
+    """Make sure, before anything is played, that a picture can be drawn.
 
     Raises:
         FeatureMissing: matplotlib is not installed.
@@ -59,8 +59,8 @@ def _own_style() -> Any:
     try:
         import matplotlib.style
     except ImportError as error:
-        hint = f"{sys.executable} -m pip install 'netlab-rl[plot]'; or --no-picture"
-        raise FeatureMissing("draw the tables", words="matplotlib is not installed", hint=hint) from error
+        words = "matplotlib is not installed"
+        raise FeatureMissing("draw the tables", words=words, hint=install_hint("plot")) from error
     return matplotlib.style.context(["default", _STYLE])
 
 

@@ -1,22 +1,21 @@
 """Findings: what the paper says, held against the figures: sentences that are computed, never written beforehand.
 
-A difference counts where it is more than two standard errors of the two means, over training seeds; what is less
-is no difference that was seen. Pure.
+A difference counts where its interval of 95 % (Student's, over training seeds) leaves 0 out, and a ratio where its
+interval lies on one side of the paper's. What is less was not seen, or is undecided. Pure.
 """
 
 from __future__ import annotations
 
 import enum
-import math
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from netlab.tables.calf_rows import ABLATION, CLEAN, DEGRADED, PAPER_GAP_RATIO, Group, Section
-from netlab.tables.calf_table import NO_GAP, CalfTable, Entry, GapRatio, paper_gap_ratio
+from netlab.tables.calf_table import CalfTable, Entry, GapRatio, paper_gap_ratio
+from netlab.tables.intervals import LEVEL, reach
 
-__all__ = ["Finding", "Verdict", "compare", "findings", "ratio_words"]
-
-_SIGMAS = 2.0
+__all__ = ["Finding", "Verdict", "by_chance", "compare", "findings", "ratio_words"]
 
 
 class Verdict(enum.StrEnum):
@@ -25,6 +24,7 @@ class Verdict(enum.StrEnum):
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
     NOT_SEEN = "not reproduced: no difference seen"
+    UNDECIDED = "undecided: the paper's ratio is within the interval"
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -54,10 +54,18 @@ def findings(table: CalfTable) -> list[Finding]:
     return found
 
 
+def by_chance(found: Sequence[Finding]) -> float:
+    """Return about how many claims, at most, would be found reproduced if nothing differed: half of LEVEL each.
+
+    It is at most so many where scores cannot vary, at the most that a task allows.
+    """
+    return len(found) * LEVEL / 2
+
+
 def compare(higher: Entry, lower: Entry) -> Verdict:
-    """Say whether one mean is above another by more than their standard errors allow for chance."""
+    """Say whether one mean is above another by more than chance allows: Welch's test, two-sided, at LEVEL."""
     difference = higher.mean - lower.mean
-    if abs(difference) <= _SIGMAS * math.hypot(higher.standard_error, lower.standard_error):
+    if abs(difference) <= reach(higher.estimate, lower.estimate):
         return Verdict.NOT_SEEN
     return Verdict.REPRODUCED if difference > 0.0 else Verdict.NOT_REPRODUCED
 
@@ -83,19 +91,24 @@ def _of_training(table: CalfTable, section: Section) -> list[Finding]:
 def _of_ratio(
     table: CalfTable, section: Section, where: str, network: str, aware: str, baseline: str
 ) -> list[Finding]:
-    """Judge how many times narrower the gap is."""
+    """Judge how many times narrower the gap is: by both ends of its interval."""
     for ratio in table.ratios:
         if (ratio.section, ratio.row, ratio.baseline, ratio.network) != (section.name, aware, baseline, network):
             continue
         stated, computed = PAPER_GAP_RATIO[section.task], paper_gap_ratio(section.task)
         least = min(stated, computed)
-        words = f"gap {ratio.gap:.1%} against {ratio.baseline_gap:.1%} of {baseline!r}: {ratio_words(ratio)}"
-        if ratio.baseline_gap < NO_GAP:
+        words = (
+            f"gap {ratio.gap:.1%} ± {ratio.gap_reach:.1%} against {ratio.baseline_gap:.1%} ± "
+            f"{ratio.baseline_reach:.1%} of {baseline!r}: {ratio_words(ratio)}"
+        )
+        if not ratio.has_baseline_gap:
             verdict = Verdict.NOT_SEEN
-        elif ratio.ratio is None or ratio.ratio >= least:
+        elif ratio.low is None or ratio.low >= least:
             verdict = Verdict.REPRODUCED
-        else:
+        elif ratio.high is not None and ratio.high < least:
             verdict = Verdict.NOT_REPRODUCED
+        else:
+            verdict = Verdict.UNDECIDED
         claim = f"the gap on Wi-Fi-Degraded is {stated} times narrower than without (its figures: {computed:.2f})"
         return [Finding(claim=claim, where=where, verdict=verdict, figures=words)]
     return []
@@ -131,7 +144,10 @@ def _text(entry: Entry) -> str:
 
 
 def ratio_words(ratio: GapRatio) -> str:
-    """Return a ratio of gaps for a person, or why there is none."""
-    if ratio.ratio is not None:
-        return f"{ratio.ratio:.2f} times"
-    return "the baseline has no gap" if ratio.baseline_gap < NO_GAP else "no gap left"
+    """Return a ratio of gaps and its interval for a person, or why there is none."""
+    if not ratio.has_baseline_gap:
+        return "the baseline has no gap that is told from none"
+    if ratio.low is None:
+        return "no gap left"
+    ends = f"{ratio.low:.2f} or more" if ratio.high is None else f"{ratio.low:.2f} .. {ratio.high:.2f}"
+    return f"no gap left ({ends})" if ratio.ratio is None else f"{ratio.ratio:.2f} times ({ends})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from netlab.tables.calf_cell import CHOOSING_SEEDS
-from netlab.tables.calf_findings import Verdict, findings, ratio_words
+from netlab.tables.calf_findings import Verdict, by_chance, findings, ratio_words
 from netlab.tables.calf_rows import PAPER, PAPER_GAP_RATIO, Group, Row, Section
 from netlab.tables.calf_table import CalfTable, Entry, paper_gap_ratio
 
@@ -99,11 +99,12 @@ def _paper_lines(section: Section) -> list[list[str]]:
 
 def _gaps(table: CalfTable) -> str:
     titles = {section.name: section for section in table.sections}
-    lines = ["## Gaps on Wi-Fi-Degraded\n"]
-    lines.append(
-        "A gap is 1 - score / score without a network, of means over training seeds. The last column but one"
-    )
-    lines.append("is the baseline's gap divided by the row's.\n")
+    lines = [
+        "## Gaps on Wi-Fi-Degraded\n",
+        "A gap is 1 - score / score without a network, of means over training seeds. The last column but one",
+        "is the baseline's gap divided by the row's; in brackets its interval of 95 % (Fieller's, over training",
+        "seeds). Where the row's gap may be none, that has no upper end.\n",
+    ]
     cells = []
     for ratio in table.ratios:
         section = titles[ratio.section]
@@ -121,10 +122,13 @@ def _gaps(table: CalfTable) -> str:
 def _findings(table: CalfTable) -> str:
     found = findings(table)
     lines = ["## What the paper finds, and what is found here\n"]
-    lines.append(
-        "Computed from the figures above. A difference counts from two standard errors of the two means on,"
-    )
-    lines.append("over training seeds; `±` is one.\n")
+    lines += [
+        "Computed from the figures above. A difference counts where its interval of 95 % leaves 0 out (Student's,",
+        "over training seeds, with Welch's degrees of freedom), a ratio where its interval lies on one side of",
+        "the paper's. `±` after a score is one standard error, after a gap half of its interval.",
+        f"{len(found)} claims are tested, many of them on the same policies. If there were no differences at all,",
+        f"chance would make at most about {by_chance(found):.1f} of them look reproduced, as many the opposite.\n",
+    ]
     for title, groups in (
         ("The paper's method and protocol", (Group.BASELINE, Group.METHOD)),
         ("The paper's protocol, but told more", (Group.MORE_INPUTS,)),

@@ -15,8 +15,9 @@ from msgspec import Struct
 from netlab.agents.policy import find_policy
 from netlab.agents.shipped_policies import shipped_path
 from netlab.errors import SpecError
-from netlab.tables.calf_cell import CalfCell, deciding_versions
+from netlab.tables.calf_cell import CalfCell
 from netlab.tables.calf_rows import SECTIONS, Row, Section
+from netlab.tables.deciding_versions import deciding_versions
 
 __all__ = ["QUICK", "CalfPlan", "PlannedCell", "TableSize", "plan_calf"]
 

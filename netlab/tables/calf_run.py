@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -17,13 +16,10 @@ from netlab.tables.calf_plan import CalfPlan
 from netlab.tables.calf_result import CalfResult
 from netlab.tables.calf_rows import PAPER, PAPER_GAP_RATIO
 from netlab.tables.calf_table import CalfTable, calf_table, paper_gap_ratio
-from netlab.tables.cell import Cell
-from netlab.tables.cell_runner import RunCounts, run_cells
+from netlab.tables.cell_runner import Watch, run_cells
 from netlab.tables.cell_store import CellStore
 
 __all__ = ["calf_document", "play_calf"]
-
-Watch = Callable[[RunCounts, Cell | None], None]
 
 
 def play_calf(
@@ -41,7 +37,7 @@ def play_calf(
         NetlabError: Cells failed, or the store takes no more; what is finished stays.
     """
     cells = plan.distinct
-    run_cells(list(cells.values()), store, workers, watch)
+    run_cells(list(cells.values()), store, workers, watch, CalfResult)
     return calf_table(plan, {key: store.decoded(key, CalfResult) for key in cells})
 
 

@@ -3,6 +3,7 @@
 ::
 
     CalfPlan + CalfResult by key --calf_table--> CalfTable: Entry a row and network, GapRatio a row and reading
+    Entry there, Entry without a network --gap_estimate--> Estimate of the gap: paired by training seed
 
 Pure arithmetic: plays nothing, writes nothing.
 """
@@ -16,11 +17,12 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from netlab.scoring.network_figures import NetworkFigures
-from netlab.scoring.score import standard_error
+from netlab.scoring.score import gap, standard_error
 from netlab.tables.calf_cell import FIRST_SEED
 from netlab.tables.calf_plan import CalfPlan, PlannedCell
 from netlab.tables.calf_result import CalfResult
 from netlab.tables.calf_rows import CLEAN, DEGRADED, PAPER, Group, Row, Section
+from netlab.tables.intervals import Estimate, ratio_ends, reach
 
 __all__ = [
     "NO_GAP",
@@ -29,7 +31,7 @@ __all__ = [
     "GapRatio",
     "SeedScore",
     "calf_table",
-    "gap",
+    "gap_estimate",
     "gap_ratio",
     "paper_gap_ratio",
 ]
@@ -90,6 +92,16 @@ class Entry(Struct, frozen=True, kw_only=True):
             return self.sd / math.sqrt(len(self.seeds))
         return self.seeds[0].standard_error or 0.0
 
+    @property
+    def estimate(self) -> Estimate:
+        """The mean, with its error and that error's degrees of freedom."""
+        return Estimate(self.mean, self.standard_error, self.freedom)
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the standard error; 1 where neither seeds nor episodes are two."""
+        return max(1, (self.episodes if self.sd is None else len(self.seeds)) - 1)
+
 
 class GapRatio(Struct, frozen=True, kw_only=True):
     """How many times narrower a row's gap is than a baseline's.
@@ -100,8 +112,13 @@ class GapRatio(Struct, frozen=True, kw_only=True):
         baseline: Against which row.
         network: Where.
         baseline_gap: 1 - the baseline's score there / its score without a network.
+        baseline_reach: How far its interval of 95 % reaches, either way.
         gap: The row's.
+        gap_reach: The same of it.
         ratio: Of the two; None where the row's gap is none, or the baseline's.
+        low: Lower end of the interval of 95 % for the ratio; None where the baseline's gap may be none, and no
+            ratio is known, or the row's surely is, and none would be too large.
+        high: Upper end; None where there is none: the row's gap may be none.
     """
 
     section: str
@@ -109,8 +126,17 @@ class GapRatio(Struct, frozen=True, kw_only=True):
     baseline: str
     network: str
     baseline_gap: float
+    baseline_reach: float
     gap: float
+    gap_reach: float
     ratio: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def has_baseline_gap(self) -> bool:
+        """Whether there is surely a gap that could be narrowed."""
+        return self.baseline_gap >= NO_GAP and self.baseline_gap > self.baseline_reach
 
 
 class CalfTable(Struct, frozen=True, kw_only=True):
@@ -152,9 +178,21 @@ class CalfTable(Struct, frozen=True, kw_only=True):
         return None
 
 
-def gap(score: float, clean: float) -> float | None:
-    """Return 1 - score / clean; None where clean is not above 0, and a share means nothing."""
-    return 1.0 - score / clean if clean > 0.0 else None
+def gap_estimate(there: Entry, clean: Entry) -> Estimate | None:
+    """Return the gap of means over training seeds; None as of ``gap``.
+
+    The error is of first order (delta method), of pairs: each training seed has its score in both.
+    """
+    found = gap(there.mean, clean.mean)
+    if found is None:
+        return None
+    kept = there.mean / clean.mean
+    if len(there.seeds) > 1 and len(there.seeds) == len(clean.seeds):
+        pairs = zip(there.seeds, clean.seeds, strict=True)
+        error = standard_error([one.mean - kept * other.mean for one, other in pairs]) or 0.0
+    else:
+        error = math.hypot(there.standard_error, kept * clean.standard_error)
+    return Estimate(found, error / clean.mean, min(there.freedom, clean.freedom))
 
 
 def gap_ratio(baseline_gap: float, own_gap: float) -> float | None:
@@ -164,11 +202,14 @@ def gap_ratio(baseline_gap: float, own_gap: float) -> float | None:
 
 def paper_gap_ratio(task: str) -> float:
     """Return the ratio that follows from the paper's own figures of a task, on Wi-Fi-Degraded."""
-    gaps: list[float] = []
-    for name in ("baseline", "network-aware"):
-        figures = PAPER[task][name]
-        gaps.append(1.0 - figures["wifi-degraded"] / figures[CLEAN])
-    return gaps[0] / gaps[1]
+    baseline, aware = (PAPER[task][name] for name in ("baseline", "network-aware"))
+    return _paper_gap(baseline) / _paper_gap(aware)
+
+
+def _paper_gap(figures: Mapping[str, float]) -> float:
+    found = gap(figures["wifi-degraded"], figures[CLEAN])
+    assert found is not None  # it reports no score that is not above 0
+    return found
 
 
 def calf_table(plan: CalfPlan, results: Mapping[str, CalfResult]) -> CalfTable:
@@ -251,15 +292,20 @@ def _ratios(section: Section, entries: Mapping[tuple[str, str, str], Entry]) -> 
                 theirs = _row_gap(section, baseline, network, entries)
                 if own is None or theirs is None:
                     continue
+                low, high = ratio_ends(theirs, own) if theirs.value > reach(theirs) else (math.inf, math.inf)
                 found.append(
                     GapRatio(
                         section=section.name,
                         row=row.name,
                         baseline=baseline.name,
                         network=network,
-                        baseline_gap=theirs,
-                        gap=own,
-                        ratio=gap_ratio(theirs, own),
+                        baseline_gap=theirs.value,
+                        baseline_reach=reach(theirs),
+                        gap=own.value,
+                        gap_reach=reach(own),
+                        ratio=gap_ratio(theirs.value, own.value),
+                        low=None if math.isinf(low) else low,
+                        high=None if math.isinf(high) else high,
                     )
                 )
     return found
@@ -267,6 +313,6 @@ def _ratios(section: Section, entries: Mapping[tuple[str, str, str], Entry]) -> 
 
 def _row_gap(
     section: Section, row: Row, network: str, entries: Mapping[tuple[str, str, str], Entry]
-) -> float | None:
+) -> Estimate | None:
     there, clean = (entries.get((section.name, row.name, name)) for name in (network, CLEAN))
-    return None if there is None or clean is None else gap(there.mean, clean.mean)
+    return None if there is None or clean is None else gap_estimate(there, clean)

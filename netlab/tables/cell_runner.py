@@ -23,12 +23,14 @@ from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from netlab.errors import NetlabError
 from netlab.stop_signals import unwound_by_signals
 from netlab.tables.cell import Cell
 from netlab.tables.cell_store import CellStore
 
-__all__ = ["Done", "RunCounts", "computed", "default_workers", "run_cells"]
+__all__ = ["Done", "RunCounts", "Watch", "computed", "default_workers", "run_cells"]
 
 _UNWIND_S = 3.0
 _NAMED = 5
@@ -56,18 +58,24 @@ class RunCounts(NamedTuple):
         found: How many of them were in the store.
         computed: How many have been computed since.
         seconds: For how long that has taken.
+        damaged: Titles of those that were in the store and are no results: they are computed again.
     """
 
     wanted: int
     found: int
     computed: int
     seconds: float
+    damaged: tuple[str, ...] = ()
 
     @property
     def left_s(self) -> float | None:
         """About how long the rest will take; None while nobody knows."""
         left = self.wanted - self.found - self.computed
         return left * self.seconds / self.computed if self.computed else None
+
+
+Watch = Callable[[RunCounts, Cell | None], None]
+"""Told how far a run is: at once, without a cell, and of each cell that was computed."""
 
 
 def default_workers() -> int:
@@ -79,30 +87,34 @@ def run_cells(
     cells: Sequence[Cell],
     store: CellStore,
     workers: int,
-    watch: Callable[[RunCounts, Cell | None], None] = lambda counts, cell: None,
+    watch: Watch = lambda counts, cell: None,
+    kind: type[Struct] | None = None,
 ) -> RunCounts:
-    """Compute the cells that a store does not have, and keep each as soon as it is there.
+    """Compute the cells that a store does not have, or has damaged, and keep each as soon as it is there.
 
     Args:
         cells: All that are wanted.
         store: Keeps them.
         workers: How many processes compute.
         watch: Told how far it is: at once, and of each cell that was computed.
+        kind: What results are as JSON, by which a damaged one is told; None where nobody knows.
 
     Raises:
         NetlabError: Cells failed; all others are kept.
     """
     wanted = {cell.key: cell for cell in cells}
-    missing = [cell for key, cell in wanted.items() if key not in store]
+    damaged = {key for key in wanted if kind is not None and store.is_damaged(key, kind)}
+    missing = [cell for key, cell in wanted.items() if key in damaged or key not in store]
     began_s = time.monotonic()
-    counts = RunCounts(len(wanted), len(wanted) - len(missing), 0, 0.0)
+    titles = tuple(cell.title for cell in missing if cell.key in damaged)
+    counts = RunCounts(len(wanted), len(wanted) - len(missing), 0, 0.0, titles)
     watch(counts, None)
     failed: list[tuple[Cell, Done]] = []
     for cell, done in computed(missing, workers):
         if done.problem:
             failed.append((cell, done))
             continue
-        store.put(cell.key, cell.title, done.content)
+        store.put(cell.key, cell.title, done.content, replaces=cell.key in damaged)
         counts = counts._replace(computed=counts.computed + 1, seconds=time.monotonic() - began_s)
         watch(counts, cell)
     if failed:
@@ -237,6 +249,8 @@ def _compute(cell: Cell) -> Done:
         return Done(cell.compute())
     except NetlabError as error:
         return Done(b"", error.message or type(error).__name__, error.hint)
+    except MemoryError as error:
+        return Done(b"", f"not memory enough{f': {error}' if str(error) else ''}", "fewer at once: --jobs")
     except Exception as error:  # whatever it is, it is this cell's
         traceback.print_exc()
         return Done(b"", f"{type(error).__name__}: {error}")

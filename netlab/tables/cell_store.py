@@ -31,6 +31,7 @@ MAX_CONTENT_BYTES = 1 << 26
 _APPLICATION = 0x6E6C6362
 """Says in the file's header whose it is."""
 _FORMAT = 1
+_COLUMNS = ("key", "title", "content")
 _WAIT_S = 10.0
 T = TypeVar("T")
 _HINT = "name another folder, or move that file away: then every cell is computed again"
@@ -105,8 +106,37 @@ class CellStore:
         except (msgspec.DecodeError, SpecError) as error:
             raise SpecError(f"cell {key[:12]}: {error}", self.path, hint=_HINT) from error
 
-    def put(self, key: str, title: str, content: bytes) -> None:
-        """Keep a result; it is on disk when this returns. One that is there already stays.
+    def is_damaged(self, key: str, kind: type[T]) -> bool:
+        """Tell whether something is there that is no result.
+
+        Args:
+            key: Of the cell.
+            kind: A Struct, which results are as JSON.
+
+        Raises:
+            SpecError: The whole file is damaged.
+            KernelError: It cannot be read.
+        """
+        with self._errors():
+            found = self._database.execute("SELECT 1 FROM cells WHERE key = ?", (key,)).fetchone()
+        if found is None:
+            return False
+        try:
+            self.decoded(key, kind)
+        except SpecError as error:
+            if isinstance(error.__cause__, sqlite3.Error):
+                raise
+            return True
+        return False
+
+    def put(self, key: str, title: str, content: bytes, *, replaces: bool = False) -> None:
+        """Keep a result; it is on disk when this returns.
+
+        Args:
+            key: Of the cell.
+            title: What it is, for people.
+            content: The result.
+            replaces: In place of what is there, which is damaged; else what is there already stays.
 
         Raises:
             KernelError: It cannot be written.
@@ -114,7 +144,8 @@ class CellStore:
         if len(content) > MAX_CONTENT_BYTES:
             raise ValueError(f"{title}: {len(content)} bytes of result, of at most {MAX_CONTENT_BYTES}")
         with self._errors():
-            self._database.execute("INSERT OR IGNORE INTO cells VALUES (?, ?, ?)", (key, title, content))
+            way = "REPLACE" if replaces else "IGNORE"
+            self._database.execute(f"INSERT OR {way} INTO cells VALUES (?, ?, ?)", (key, title, content))
 
     def close(self) -> None:
         """Close the file."""
@@ -136,6 +167,9 @@ class CellStore:
                 raise SpecError("is a database of something else", self.path, hint=_HINT)
             elif version != _FORMAT:
                 raise SpecError(f"is a store of format {version}, not {_FORMAT}", self.path, hint=_HINT)
+            elif (found := tuple(name for (_, name, *_) in run("PRAGMA table_info(cells)"))) != _COLUMNS:
+                problem = f"is a store whose cells have {', '.join(found):.100}, not {', '.join(_COLUMNS)}"
+                raise SpecError(problem, self.path, hint=_HINT)
             run("COMMIT")
         except BaseException:
             if self._database.in_transaction:

@@ -10,28 +10,38 @@ from importlib.resources.abc import Traversable
 
 __all__ = ["code_digest"]
 
-_SUFFIX = ".py"
+_SUFFIXES = (".py", ".dat")
+"""Sources, and the series that networks are made of."""
 
 
 @functools.cache
-def code_digest(*packages: str) -> str:
-    """Return the SHA-256 of all Python sources of some packages.
+def code_digest(*packages: str, without: tuple[str, ...] = (), but: tuple[str, ...] = ()) -> str:
+    """Return the SHA-256 of all sources of some packages.
 
     Args:
         packages: Their names, such as ``netlab.control``.
+        without: Packages and modules in them that are left out.
+        but: Modules in those that count all the same.
     """
     digest = hashlib.sha256()
     for package in packages:
-        for name, source in _sources(resources.files(package), package):
+        for name, source in _sources(resources.files(package), package.replace(".", "/")):
+            module = name.rpartition(".")[0].replace("/", ".")
+            if _is_in(module, without) and module not in but:
+                continue
             text = source.read_bytes()
             digest.update(f"{name} {len(text)}\n".encode())
             digest.update(text)
     return digest.hexdigest()
 
 
+def _is_in(module: str, packages: tuple[str, ...]) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
 def _sources(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:
     for entry in sorted(folder.iterdir(), key=lambda one: one.name):
         if entry.is_dir():
             yield from _sources(entry, f"{name}/{entry.name}")
-        elif entry.name.endswith(_SUFFIX):
+        elif entry.name.endswith(_SUFFIXES):
             yield f"{name}/{entry.name}", entry

@@ -12,50 +12,38 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
+from bisect import bisect
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-import netlab
-from netlab.agents.policy import find_policy
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.episode.model import play_on_model
 from netlab.episode.run import read_ticks
-from netlab.errors import LabError
-from netlab.messages import ActuatorName
+from netlab.errors import LabError, SpecError
+from netlab.messages import ADAPTIVE_HORIZON, MAX_ACTIONS, ActuatorName
 from netlab.modes.corner import episode_plan
 from netlab.modes.plan import RunPlan
 from netlab.modes.report import RunReport
 from netlab.modes.request import RunRequest
 from netlab.service_run import netlab_command
 from netlab.tables.cell import cell_key
-from netlab.tables.code_digest import code_digest
+from netlab.tables.deciding_versions import deciding_versions
 from netlab.tables.parity_difference import FirstDifference, by_episode, first_differences, of_log
+from netlab.tables.parity_engines import ENGINES, kernel_of
 from netlab.tables.parity_wrapper import EpisodeTick, play_in_wrapper
+from netlab.told_error import told_error
 from netlab.traces.packets.packet_log import PacketRecord
 
-__all__ = ["ENGINES", "VIRTUAL", "ParityCell", "ParityEpisodes", "Parting"]
+__all__ = ["CLOCK_STEP_US", "CLOSE_US", "ParityCell", "ParityEpisodes", "Parting", "answers_ns", "nearest_us"]
 
-VIRTUAL = "guest, virtual time"
-ENGINES = {
-    VIRTUAL: ("--virtual-time",),
-    "guest, real time": ("--on", "guest"),
-    "relay, real time": ("--on", "relay"),
-    "host, real time": ("--on", "host"),
-}
-"""What the services' packets go through, and how that is asked for."""
-
-_DECIDING = (
-    "netlab.agents",
-    "netlab.control",
-    "netlab.envs",
-    "netlab.episode",
-    "netlab.modes",
-    "netlab.namespaces",
-    "netlab.traces",
-    "netlab.wire",
-)
-"""Packages whose code decides what an episode does."""
+CLOCK_STEP_US = 0.256
+"""By which the clock of virtual time moves."""
+CLOSE_US = 16 * CLOCK_STEP_US
+"""What arrives so close to the beginning of a tick may be in time on one side and late on the other: a service
+that looks at the clock spends a step, so that answers reach the edge some steps later than on the model."""
 
 
 class Parting(Struct, frozen=True):
@@ -64,15 +52,20 @@ class Parting(Struct, frozen=True):
     Attributes:
         episode: Number of the episode in its run.
         tick: The first tick that differs.
-        what: What differs there: ``source``, ``age``, ``action``, ``reward`` or ``end``.
-        nearest_us: How close an arrival was to the beginning of that tick, or of a neighbour, on the model; None
-            where nothing arrived near them.
+        what: What differs there: ``tick``, ``source``, ``age``, ``action``, ``reward`` or ``end``.
+        nearest_us: How close an arrival was to the beginning of that tick, of a neighbour, or of one whose
+            observation decided what is played there, on the model; None where nothing arrived near them.
     """
 
     episode: int
     tick: int
     what: str
     nearest_us: float | None
+
+    @property
+    def is_race(self) -> bool:
+        """Whether something arrived so close to a tick that it may have been in time on one side alone."""
+        return self.nearest_us is not None and self.nearest_us <= CLOSE_US
 
 
 class ParityEpisodes(Struct, frozen=True, kw_only=True):
@@ -102,8 +95,10 @@ class ParityCell(Struct, frozen=True, kw_only=True):
 
     Attributes:
         policy: Name or file.
+        policy_sha256: Of its file; empty of one that is code.
         network: In words; empty for a clean link.
         engine: One of ``ENGINES``.
+        kernel: Identity of the kernel that carries the services' packets.
         actuator: In place of what the policy's card says.
         options: Numbers that change the task, by name.
         seed: Of the run.
@@ -111,8 +106,10 @@ class ParityCell(Struct, frozen=True, kw_only=True):
     """
 
     policy: str
+    policy_sha256: str = ""
     network: str
     engine: str
+    kernel: str
     actuator: ActuatorName | None = None
     options: dict[str, float] = {}
     seed: int
@@ -120,10 +117,9 @@ class ParityCell(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """SHA-256 of all that decides the result; see ``Cell``."""
-        return cell_key(
-            "parity", self, find_policy(self.policy).sha256, netlab.__version__, code_digest(*_DECIDING)
-        )
+        """SHA-256 of all that decides the result: a file's path is not in it, its contents are; see ``Cell``."""
+        placed = msgspec.structs.replace(self, policy="") if self.policy_sha256 else self
+        return cell_key("parity", placed, deciding_versions())
 
     @property
     def title(self) -> str:
@@ -143,11 +139,12 @@ class ParityCell(Struct, frozen=True, kw_only=True):
         """Play them both ways.
 
         Raises:
-            NetlabError: They cannot be played here.
+            NetlabError: They cannot be played here, or policy or kernel are not what they were.
         """
         began_s = time.monotonic()
         plan = self._plan()
         report, services = self._play_services()
+        self._require_same(plan, report)
         wrapper = play_in_wrapper(plan)
         found = first_differences(wrapper, services)
         return ParityEpisodes(
@@ -171,14 +168,23 @@ class ParityCell(Struct, frozen=True, kw_only=True):
         )
         return RunPlan.of(request, "link")
 
+    def _require_same(self, plan: RunPlan, report: RunReport) -> None:
+        """Refuse what came of another policy, or of another kernel, than the key says."""
+        hint = "run the same command again"
+        if {plan.recipe.sha256, report.policy_sha256} != {self.policy_sha256}:
+            raise SpecError(f"{self.policy} has changed", key="policy", hint=hint)
+        kernel = kernel_of(report.run.machine)
+        if kernel != self.kernel:
+            raise SpecError(f"it was {kernel}, not {self.kernel}", key=f"kernel of {self.engine}", hint=hint)
+
     def _play_services(self) -> tuple[RunReport, list[EpisodeTick]]:
         """Play in a lab, by the command that people use."""
         with tempfile.TemporaryDirectory(prefix="netlab-parity-") as folder:
             ticks = Path(folder) / "ticks.jsonl"
             done = subprocess.run(self._command(ticks), capture_output=True, check=False, stdin=subprocess.DEVNULL)
             if done.returncode:
-                words = done.stderr.decode("utf-8", "replace").strip().splitlines()
-                raise LabError(f"{self.policy} on {self.network or 'a clean link'}: {words[-1] if words else '?'}")
+                told = told_error(done.stderr)
+                raise LabError(f"netlab run ended with status {done.returncode}: {told.message}", hint=told.hint)
             report = msgspec.json.decode(done.stdout, type=RunReport)
             return report, of_log(read_ticks(ticks))
 
@@ -207,9 +213,10 @@ def _partings(plan: RunPlan, found: list[FirstDifference], wrapper: list[Episode
         return ()
     records = [one for one in play_on_model(episode_plan(plan)).packets.records if not one.is_further_copy]
     observed_ns = [one.sent_ns for one in records if one.direction == "forward"]
-    first, firsts = 0, []
+    arrived_ns = answers_ns(records)
+    begins_ns, first = {}, 0
     for episode in by_episode(wrapper):
-        firsts.append(first)
+        begins_ns[episode[0].episode] = observed_ns[first]
         first += len(episode)
     period_ns = 1e9 / plan.task.rate_hz
     return tuple(
@@ -217,17 +224,54 @@ def _partings(plan: RunPlan, found: list[FirstDifference], wrapper: list[Episode
             one.episode,
             one.tick,
             one.what,
-            _nearest_us(records, observed_ns[firsts[one.episode]] + round(one.tick * period_ns), period_ns),
+            nearest_us(arrived_ns, begins_ns[one.episode], period_ns, one.tick, _reach_ticks(plan)),
         )
         for one in found
     )
 
 
-def _nearest_us(records: list[PacketRecord], tick_ns: int, period_ns: float) -> float | None:
-    """Return how close an arrival was to the beginning of a tick, or of its neighbours."""
-    arrivals = [one.delivered_ns for one in records if one.delivered_ns is not None]
-    moments = [tick_ns + round(step * period_ns) for step in (-1, 0, 1)]
-    near = [
-        abs(arrival - moment) for arrival in arrivals for moment in moments if abs(arrival - moment) < period_ns
-    ]
-    return min(near) / 1e3 if near else None
+def answers_ns(records: Sequence[PacketRecord]) -> list[int]:
+    """Return when answers arrived at the edge, in order: beside the policy nothing waits for a tick.
+
+    One that had no delay, to an observation that had none, arrives at the moment of that observation's tick, which
+    is too late for it wherever it is played: it is left out.
+    """
+    at_once = {one.sent_ns for one in records if one.direction == "forward" and one.delivered_ns == one.sent_ns}
+    return sorted(
+        one.delivered_ns
+        for one in records
+        if one.direction == "back"
+        and one.delivered_ns is not None
+        and not (one.delivered_ns == one.sent_ns and one.sent_ns in at_once)
+    )
+
+
+def _reach_ticks(plan: RunPlan) -> int:
+    """Return how many ticks after it was observed something can show in what is played, at the latest.
+
+    What arrived in time is in the observation of that tick, and the decision on that is for D ticks later.
+    """
+    if not ACTUATOR_TRAITS[plan.actuator].has_horizon:
+        return 0
+    return MAX_ACTIONS if plan.horizon_ticks == ADAPTIVE_HORIZON else plan.horizon_ticks
+
+
+def nearest_us(
+    arrived_ns: list[int], begin_ns: int, period_ns: float, tick: int, reach_ticks: int
+) -> float | None:
+    """Return how close an arrival was to a tick's beginning; None where nothing arrived within a tick of any.
+
+    Args:
+        arrived_ns: When packets arrived, in order.
+        begin_ns: When the episode's first tick began.
+        period_ns: Of the ticks.
+        tick: Where plays part: it, its neighbours and those before it are looked at.
+        reach_ticks: How many before the earlier neighbour.
+    """
+    near: list[int] = []
+    for step in range(max(0, tick - 1 - reach_ticks), tick + 2):
+        moment = begin_ns + round(step * period_ns)
+        place = bisect(arrived_ns, moment)
+        near += (abs(arrival - moment) for arrival in arrived_ns[max(0, place - 1) : place + 1])
+    least = min(near, default=period_ns)
+    return least / 1e3 if least < period_ns else None

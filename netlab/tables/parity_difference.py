@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from netlab.envs.tick_log import TickRecord
+from netlab.errors import LabError
 from netlab.tables.parity_wrapper import EpisodeTick
 
 __all__ = ["FirstDifference", "by_episode", "first_differences", "of_log"]
@@ -18,7 +19,8 @@ class FirstDifference(NamedTuple):
     Attributes:
         episode: Number of the episode in its run.
         tick: Number of the tick in its episode.
-        what: ``source``, ``age``, ``action``, ``reward`` or ``end``: the first of these that differs.
+        what: ``tick`` (one side left one out), ``source``, ``age``, ``action``, ``reward`` or ``end``: the first
+            of these that differs.
         here: That tick in the one play; None where it has ended.
         there: The same in the other.
     """
@@ -51,32 +53,39 @@ def by_episode(ticks: Iterable[EpisodeTick]) -> list[list[EpisodeTick]]:
 
 
 def first_differences(here: Sequence[EpisodeTick], there: Sequence[EpisodeTick]) -> list[FirstDifference]:
-    """Return where each episode that does not agree parts; those that only one side has are left out.
+    """Return where each episode that does not agree parts.
 
     Args:
         here: Ticks of one play, in their order.
         there: Of the other.
+
+    Raises:
+        LabError: One play has an episode that the other has not.
     """
-    found = []
-    for ours, theirs in zip(by_episode(here), by_episode(there), strict=False):
-        difference = _first(ours, theirs)
-        if difference is not None:
-            found.append(difference)
-    return found
+    ours, theirs = ({ticks[0].episode: ticks for ticks in by_episode(side)} for side in (here, there))
+    alone = sorted(ours.keys() ^ theirs.keys())
+    if alone:
+        raise LabError(
+            f"{len(ours)} episodes on one side, {len(theirs)} on the other: episode {alone[0]} is on one alone",
+            hint="one of them ended before its time; run the same command again",
+        )
+    found = (_first(ours[episode], theirs[episode]) for episode in sorted(ours))
+    return [difference for difference in found if difference is not None]
 
 
 def _first(ours: Sequence[EpisodeTick], theirs: Sequence[EpisodeTick]) -> FirstDifference | None:
     for one, other in zip(ours, theirs, strict=False):
         for what, left, right in (
+            ("tick", one.tick, other.tick),
             ("source", one.source, other.source),
             ("age", one.age_ticks, other.age_ticks),
             ("action", one.action, other.action),
             ("reward", one.reward, other.reward),
         ):
             if left != right:
-                return FirstDifference(one.episode, one.tick, what, one, other)
+                return FirstDifference(one.episode, min(one.tick, other.tick), what, one, other)
     if len(ours) == len(theirs):
         return None
-    tick = min(len(ours), len(theirs))
-    sides = [ticks[tick] if tick < len(ticks) else None for ticks in (ours, theirs)]
-    return FirstDifference(ours[0].episode, tick, "end", *sides)
+    place = min(len(ours), len(theirs))
+    left, right = (ticks[place] if place < len(ticks) else None for ticks in (ours, theirs))
+    return FirstDifference(ours[0].episode, (left or right or ours[-1]).tick, "end", left, right)

@@ -3,18 +3,23 @@
 ::
 
     rows x networks x engines --> ParityRow --first cells--> results --undecided?--> as many again, up to a limit
+
+What a cell's key needs is looked up here, once: the policy's file, and the kernel of each engine, so that one
+which is not there is missed before anything is played.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from netlab.tables.parity_cell import ENGINES, VIRTUAL, ParityCell
+from netlab.agents.policy import find_policy
+from netlab.tables.parity_cell import ParityCell
+from netlab.tables.parity_engines import VIRTUAL, engine_kernel
 from netlab.tables.parity_rows import PLAYED, REAL_NETWORKS, VIRTUAL_NETWORKS, PlayedPolicy
 
-__all__ = ["FULL", "QUICK", "ParityRow", "ParitySize", "plan_parity"]
+__all__ = ["FIRST_SEED", "FULL", "QUICK", "ParityRow", "ParitySize", "PlannedRun", "plan_parity", "planned_row"]
 
 FIRST_SEED = 2_000_000
 """Of the runs; those below are for choosing, and for other tables."""
@@ -32,7 +37,7 @@ class ParitySize(Struct, frozen=True, kw_only=True):
     """
 
     cell_episodes: int = 50
-    cells: int = 2
+    cells: int = 4
     most_cells: int = 8
     real_episodes: int = 10
     networks: int = len(VIRTUAL_NETWORKS)
@@ -43,6 +48,18 @@ QUICK = ParitySize(cell_episodes=10, cells=1, most_cells=1, real_episodes=0, net
 """What takes about a minute and a half on two cores."""
 
 
+class PlannedRun(Struct, frozen=True):
+    """A cell and its key.
+
+    Attributes:
+        cell: What is played.
+        key: Of the cell, as it was when the table was planned.
+    """
+
+    cell: ParityCell
+    key: str
+
+
 class ParityRow(Struct, frozen=True):
     """One line of the table.
 
@@ -50,51 +67,81 @@ class ParityRow(Struct, frozen=True):
         played: The policy.
         network: In words.
         engine: One of ``ENGINES``.
-        episodes: Of each of its runs.
-        first_cells: How many runs there are at first.
-        most_cells: And at most.
+        runs: The runs that there may be, in order.
+        first_cells: How many of them there are at first.
     """
 
     played: PlayedPolicy
     network: str
     engine: str
-    episodes: int
+    runs: tuple[PlannedRun, ...]
     first_cells: int
-    most_cells: int
-
-    def cell(self, number: int) -> ParityCell:
-        """Return one of its runs, counted from 0."""
-        return ParityCell(
-            policy=self.played.policy,
-            network=self.network,
-            engine=self.engine,
-            actuator=self.played.actuator,
-            seed=FIRST_SEED + number,
-            episodes=self.episodes,
-        )
 
 
-def plan_parity(size: ParitySize, real_engines: tuple[str, ...] = ()) -> list[ParityRow]:
+def plan_parity(
+    size: ParitySize, real_engines: tuple[str, ...] = (), kernel: Callable[[str], str] = engine_kernel
+) -> list[ParityRow]:
     """Return the rows.
 
     Args:
         size: How much is played.
-        real_engines: What there is in real time here, of ``ENGINES``.
+        real_engines: What is played in real time too, of ``ENGINES``.
+        kernel: Says which kernel an engine runs on here.
+
+    Raises:
+        NetlabError: One of the engines, or of the policies, cannot be had here.
     """
-    return [*_virtual_rows(size), *_real_rows(size, real_engines)]
+    kernels = {engine: kernel(engine) for engine in (VIRTUAL, *real_engines)}
+    return [*_virtual_rows(size, kernels[VIRTUAL]), *_real_rows(size, real_engines, kernels)]
 
 
-def _virtual_rows(size: ParitySize) -> Iterator[ParityRow]:
+def _virtual_rows(size: ParitySize, kernel: str) -> Iterator[ParityRow]:
     for network in VIRTUAL_NETWORKS[-size.networks :]:
         for played in PLAYED:
-            yield ParityRow(played, network, VIRTUAL, size.cell_episodes, size.cells, size.most_cells)
+            yield planned_row(played, network, VIRTUAL, kernel, size.cell_episodes, size.cells, size.most_cells)
 
 
-def _real_rows(size: ParitySize, engines: tuple[str, ...]) -> Iterator[ParityRow]:
+def _real_rows(size: ParitySize, engines: tuple[str, ...], kernels: dict[str, str]) -> Iterator[ParityRow]:
     if not size.real_episodes:
         return
     for engine in engines:
-        assert engine in ENGINES
         for network in REAL_NETWORKS:
             for played in PLAYED:
-                yield ParityRow(played, network, engine, size.real_episodes, 1, 1)
+                yield planned_row(played, network, engine, kernels[engine], size.real_episodes, 1, 1)
+
+
+def planned_row(
+    played: PlayedPolicy,
+    network: str,
+    engine: str,
+    kernel: str,
+    episodes: int,
+    first_cells: int,
+    most_cells: int,
+) -> ParityRow:
+    """Return a row.
+
+    Args:
+        played: The policy.
+        network: In words.
+        engine: One of ``ENGINES``.
+        kernel: Its identity here.
+        episodes: Of each run.
+        first_cells: How many runs there are at first.
+        most_cells: And at most.
+    """
+    cells = [
+        ParityCell(
+            policy=played.policy,
+            policy_sha256=find_policy(played.policy).sha256,
+            network=network,
+            engine=engine,
+            kernel=kernel,
+            actuator=played.actuator,
+            seed=FIRST_SEED + number,
+            episodes=episodes,
+        )
+        for number in range(most_cells)
+    ]
+    runs = tuple(PlannedRun(cell, cell.key) for cell in cells)
+    return ParityRow(played, network, engine, runs, first_cells)

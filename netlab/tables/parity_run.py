@@ -9,19 +9,21 @@ What runs in virtual time runs on all cores; what runs in real time runs alone, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
 
 import netlab
-from netlab.tables.cell import Cell
-from netlab.tables.cell_runner import RunCounts, run_cells
+from netlab.tables.cell_runner import Watch, run_cells
 from netlab.tables.cell_store import CellStore
-from netlab.tables.parity_cell import VIRTUAL, ParityEpisodes
+from netlab.tables.deciding_versions import deciding_versions
+from netlab.tables.parity_cell import ParityEpisodes
+from netlab.tables.parity_engines import VIRTUAL
 from netlab.tables.parity_plan import ParityRow
 from netlab.tables.parity_table import ParityLine, ParityTable, parity_line
 
-__all__ = ["play_parity"]
-
-Watch = Callable[[RunCounts, Cell | None], None]
+__all__ = ["parity_document", "play_parity"]
 
 
 def play_parity(
@@ -47,11 +49,22 @@ def play_parity(
             results += found
     return ParityTable(
         netlab=netlab.__version__,
-        kernels=dict(_kernel(result.machine) for result in results),
+        versions=deciding_versions(),
+        kernels={row.engine: row.runs[0].cell.kernel for row in rows},
         machine=results[-1].machine if results else {},
         seconds=sum(result.seconds for result in results),
         lines=tuple(lines[place] for place in sorted(lines)),
     )
+
+
+def parity_document(table: ParityTable, command: str) -> dict[str, Any]:
+    """Return everything as a document for machines.
+
+    Args:
+        table: The figures.
+        command: What makes them again.
+    """
+    return {"command": command, **msgspec.to_builtins(table)}
 
 
 def _played(
@@ -60,21 +73,13 @@ def _played(
     """Yield each row's results, once its test is decided or it has as many cells as it may have."""
     counts = {place: row.first_cells for place, row in rows.items()}
     while counts:
-        run_cells(
-            [rows[place].cell(n) for place, count in counts.items() for n in range(count)], store, workers, watch
-        )
+        wanted = [run.cell for place, count in counts.items() for run in rows[place].runs[:count]]
+        run_cells(wanted, store, workers, watch, ParityEpisodes)
         for place, count in list(counts.items()):
             row = rows[place]
-            found = [store.decoded(row.cell(number).key, ParityEpisodes) for number in range(count)]
-            if parity_line(row, found).verdict != "undecided" or count >= row.most_cells:
+            found = [store.decoded(run.key, ParityEpisodes) for run in row.runs[:count]]
+            if parity_line(row, found).verdict != "undecided" or count >= len(row.runs):
                 del counts[place]
                 yield place, found
             else:
-                counts[place] = min(2 * count, row.most_cells)
-
-
-def _kernel(machine: dict[str, object]) -> tuple[str, str]:
-    """Return what carried packets, and which kernel that was."""
-    return f"{machine.get('engine')}, {machine.get('clock')} time", str(
-        machine.get("guest") or machine.get("kernel")
-    )
+                counts[place] = min(2 * count, len(row.runs))

@@ -12,7 +12,8 @@ from statistics import fmean
 
 from msgspec import Struct
 
-from netlab.tables.equivalence import Equivalence
+from netlab.errors import LabError
+from netlab.tables.equivalence import Equivalence, Verdict
 from netlab.tables.parity_cell import ParityEpisodes, Parting
 from netlab.tables.parity_plan import ParityRow
 from netlab.tables.parity_rows import DIFFERENCE_SHARE
@@ -33,6 +34,9 @@ class ParityLine(Struct, frozen=True, kw_only=True):
         wrapper_mean: Of the wrapper's.
         equivalence: What their differences say, episode by episode.
         verdict: ``equivalent``, ``different`` or ``undecided``.
+        share: The mean difference as a share of the range, either way.
+        first_services: Return of each episode of the first run in the lab, for those who play it again.
+        first_wrapper: Of each in the wrapper.
         identical: Episodes that are the same tick by tick.
         ticks: Ticks that the services played.
         partings: Where the others part: run and parting.
@@ -47,16 +51,14 @@ class ParityLine(Struct, frozen=True, kw_only=True):
     services_mean: float
     wrapper_mean: float
     equivalence: Equivalence
-    verdict: str
+    verdict: Verdict
+    share: float
+    first_services: tuple[float, ...]
+    first_wrapper: tuple[float, ...]
     identical: int
     ticks: int
     partings: tuple[tuple[int, Parting], ...]
     early: tuple[int, ...]
-
-    @property
-    def share(self) -> float:
-        """The mean difference as a share of the range, either way."""
-        return abs(self.equivalence.mean) / self.equivalence.margin * DIFFERENCE_SHARE
 
 
 class ParityTable(Struct, frozen=True, kw_only=True):
@@ -64,6 +66,7 @@ class ParityTable(Struct, frozen=True, kw_only=True):
 
     Attributes:
         netlab: Version of netlab.
+        versions: Of what decides figures, netlab's own code among them.
         kernels: What kernels carried packets, by engine.
         machine: Where, as it was found last.
         seconds: How long the computing of all cells took, one after another.
@@ -71,6 +74,7 @@ class ParityTable(Struct, frozen=True, kw_only=True):
     """
 
     netlab: str
+    versions: dict[str, str]
     kernels: dict[str, str]
     machine: dict[str, object]
     seconds: float
@@ -83,12 +87,18 @@ def parity_line(row: ParityRow, results: Sequence[ParityEpisodes]) -> ParityLine
     Args:
         row: The row.
         results: Of its cells, from the first.
+
+    Raises:
+        LabError: A difference of returns is beyond the range that is declared for the row.
     """
     services = [one for result in results for one in result.services]
     wrapper = [one for result in results for one in result.wrapper]
     differences = [ours - theirs for ours, theirs in zip(services, wrapper, strict=True)]
-    equivalence = Equivalence.of(differences, row.played.range * DIFFERENCE_SHARE)
-    seeds = [row.cell(number).seed for number in range(len(results))]
+    try:
+        equivalence = Equivalence.of(differences, row.played.range * DIFFERENCE_SHARE, row.played.range)
+    except ValueError as error:
+        raise LabError(f"{row.played.policy} on {row.network}, {row.engine}: {error}") from error
+    seeds = [run.cell.seed for run in row.runs[: len(results)]]
     partings = [(seed, one) for seed, result in zip(seeds, results, strict=True) for one in result.partings]
     return ParityLine(
         policy=row.played.policy,
@@ -100,6 +110,9 @@ def parity_line(row: ParityRow, results: Sequence[ParityEpisodes]) -> ParityLine
         wrapper_mean=fmean(wrapper),
         equivalence=equivalence,
         verdict=equivalence.verdict,
+        share=equivalence.share,
+        first_services=results[0].services,
+        first_wrapper=results[0].wrapper,
         identical=len(services) - len(partings),
         ticks=sum(result.ticks for result in results),
         partings=tuple(partings),

@@ -8,12 +8,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.control.policy import Policy
 from netlab.control.values import Value
 from netlab.envs.registry import make_task
@@ -21,7 +22,7 @@ from netlab.envs.task import Step, Task
 from netlab.envs.virtual.options import NetworkOptions
 from netlab.envs.virtual.virtual_network import VirtualNetwork
 from netlab.lab_impairment import CLEAN
-from netlab.messages import HORIZON_ACTUATORS
+from netlab.messages import horizon_word
 from netlab.modes.plan import RunPlan
 
 __all__ = ["EpisodeTick", "play_in_wrapper"]
@@ -66,9 +67,7 @@ def play_in_wrapper(plan: RunPlan) -> list[EpisodeTick]:
 
 
 def _options(plan: RunPlan) -> NetworkOptions:
-    horizon: int | Literal["adaptive"] | None = None
-    if plan.actuator in HORIZON_ACTUATORS:
-        horizon = plan.horizon_ticks or "adaptive"
+    horizon = horizon_word(plan.horizon_ticks) if ACTUATOR_TRAITS[plan.actuator].has_horizon else None
     return NetworkOptions(actuator=plan.actuator, horizon=horizon, fallback=plan.fallback)
 
 

@@ -2,7 +2,7 @@
 
 ::
 
-    recipe --environment--> VectorNetwork --Trainer--> weights --.
+    recipe --make_environment--> N rows --Trainer--> weights --.
        `------- [model]: its own play, logged --fit_model--> LearnedModel --export--> PolicyFile
 """
 
@@ -20,10 +20,8 @@ from netlab.agents.policy_file import PolicyFile
 from netlab.agents.scalars import Scalars
 from netlab.agents.trainer import Trainer, warn_python
 from netlab.agents.training_result import TrainingProgress, TrainingResult
-from netlab.envs.registry import make_vector_task
-from netlab.envs.vector.network import VectorNetwork
 from netlab.errors import KernelError, NetlabError
-from netlab.training.network import training_network
+from netlab.training.environments import make_environment
 from netlab.training.policy_maker import PolicyMaker
 from netlab.training.recipe import TrainingRecipe
 from netlab.training.saved_run import RunIdentity, SavedRun
@@ -61,6 +59,7 @@ class TrainingJob:
         command: str = "",
     ) -> None:
         self._maker = PolicyMaker(recipe, seed, command, _versions())
+        self._maker.require_memory()
         self._warn = warn
         saved = SavedRun.read(checkpoint_path, recipe, seed) if is_resumed else None
         self._env = make_environment(recipe, seed)
@@ -133,23 +132,6 @@ class TrainingJob:
                 self._scalars.close()
             except KernelError as error:
                 self._warn(str(error))
-
-
-def make_environment(recipe: TrainingRecipe, seed: int) -> VectorNetwork:
-    """Return the environments that a recipe trains in.
-
-    Args:
-        recipe: What trains.
-        seed: Of the networks that are drawn.
-
-    Raises:
-        NetlabError: There is no such task or network.
-    """
-    task = make_vector_task(
-        recipe.task, recipe.ppo.environments, recipe.control.rate_hz, options=recipe.options, aids=recipe.aids
-    )
-    network = training_network(recipe.network, seed)
-    return VectorNetwork(task, network, recipe.control, is_privileged=recipe.ppo.privileged_critic)
 
 
 def _versions() -> dict[str, str]:

@@ -21,9 +21,11 @@ from netlab.agents.model_columns import tensor_shapes
 from netlab.agents.policy_card import PolicyCard, Training
 from netlab.agents.policy_export import export_policy
 from netlab.agents.policy_file import MAX_BYTES, PolicyFile
-from netlab.envs.registry import make_vector_task
+from netlab.agents.ppo_spaces import PPOSpaces
+from netlab.agents.training_memory import refuse_beyond_memory, require_memory
 from netlab.errors import SpecError
 from netlab.messages import TaskDescription
+from netlab.scoring.course import describe
 from netlab.training.own_play import fit_own_model
 from netlab.training.recipe import TrainingRecipe
 
@@ -54,7 +56,7 @@ class PolicyMaker:
         self._recipe, self._seed = recipe, seed
         self._command = as_utf8(command or f"netlab train {recipe.name} --seed {seed}")
         self._versions = dict(versions)
-        self._task = _description(recipe)
+        self._task = describe(recipe.task, recipe.control.rate_hz, recipe.options)
         self._model_bytes = _model_bytes(recipe, self._task)
 
     def policy(self, weights: Weights, steps: int) -> PolicyFile:
@@ -74,6 +76,16 @@ class PolicyMaker:
         model = fit_own_model(recipe, policy, self._seed)
         card = msgspec.structs.replace(card, features=recipe.played.features, predictor="learned")
         return export_policy(card, weights, model)
+
+    def require_memory(self) -> None:
+        """Refuse, before an environment is made for it, a training that this machine has not the memory for.
+
+        Raises:
+            SpecError: It has not.
+        """
+        layout = self._recipe.control.features.layout(self._task)
+        size = max(part.stop for part in layout.values())
+        require_memory(self._recipe.ppo, PPOSpaces(observation=size, action=self._task.action))
 
     def require_room(self, weights: Weights) -> None:
         """Refuse, before the training, a policy that could not be made, or written, after it.
@@ -100,7 +112,7 @@ class PolicyMaker:
             grid=recipe.ppo.grid,
             choose=recipe.choose,
             actuator=played.actuator,
-            horizon_ticks=played.horizon if isinstance(played.horizon, int) else None,
+            horizon_ticks=played.horizon,
             fallback=played.fallback,
             training=Training(
                 command=self._command,
@@ -115,10 +127,6 @@ class PolicyMaker:
 def as_utf8(text: str) -> str:
     """Return words in which bytes of a path that are no UTF-8 stand as they can be written."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _description(recipe: TrainingRecipe) -> TaskDescription:
-    return make_vector_task(recipe.task, 1, recipe.control.rate_hz, options=recipe.options).description
 
 
 def _model_bytes(recipe: TrainingRecipe, task: TaskDescription) -> int:
@@ -146,4 +154,10 @@ def _model_bytes(recipe: TrainingRecipe, task: TaskDescription) -> int:
     if asked.transitions < least:
         problem = f"{asked.transitions}: {terms} terms of degree {asked.degree} need at least {least}"
         raise SpecError(problem, key="model.transitions", hint="log more transitions, or choose a lower degree")
+    refuse_beyond_memory(
+        2 * 8 * math.floor(_FITTED_RATIO * asked.transitions) * terms,  # all of them, and a member's draw
+        f"{asked.transitions} transitions of {terms} terms each",
+        "model.transitions",
+        "log fewer transitions, or choose a lower degree",
+    )
     return 8 * sum(math.prod(shape) for shape in shapes.values())

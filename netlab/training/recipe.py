@@ -17,6 +17,7 @@ Recipes that netlab ships stand in ``recipes/``, a file each; ``netlab train NAM
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
@@ -29,14 +30,16 @@ from netlab.agents.ppo_config import PPOConfig
 from netlab.did_you_mean import did_you_mean
 from netlab.envs.virtual.options import NetworkOptions
 from netlab.errors import SpecError
+from netlab.messages import PRINTABLE
+from netlab.network_words import NO_NETWORK, placed_network
 from netlab.traces.text_file import read_text_file
-from netlab.training.network import NO_NETWORK, placed_network
+from netlab.traces.toml_text import read_toml
 
 __all__ = ["ModelRecipe", "TrainingRecipe", "find_recipe", "recipe_text", "shipped_recipes"]
 
 _SUFFIX = ".toml"
 _MOST_BYTES = 1 << 20
-ShortText = Annotated[str, Meta(min_length=1, max_length=200)]
+ShortText = Annotated[str, Meta(min_length=1, max_length=200, pattern=PRINTABLE)]
 NetworkWords = Annotated[str, Meta(min_length=1, max_length=4096)]
 FileName = Annotated[str, Meta(min_length=1, max_length=100, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
@@ -170,16 +173,25 @@ def _read(path: Path) -> bytes:
 def _parse(text: bytes, path: str | os.PathLike[str]) -> TrainingRecipe:
     hint = "docs/training.md has the keys, netlab train --show NAME a recipe that works"
     try:
-        recipe = msgspec.toml.decode(text, type=TrainingRecipe)
-    except (
-        msgspec.DecodeError,
-        ValueError,
-        RecursionError,
-    ) as error:  # what is no UTF-8, and int() of 5000 digits
-        words = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise SpecError(words, path, hint=hint) from error
+        document = read_toml(text.decode())
+        recipe = msgspec.convert(document, TrainingRecipe)
+    except ValueError as error:  # what is no UTF-8, no TOML, or no recipe
+        raise SpecError(str(error), path, hint=hint) from error
     except SpecError as error:
         rule = error.message.removeprefix(f"{error.key}: ")
-        raise SpecError(rule, path, error.key, error.hint) from error
+        raise SpecError(rule, path, _whole_key(document, error), error.hint or hint) from error
     recipe.check(os.fspath(path))
     return recipe
+
+
+def _whole_key(document: Mapping[str, object], found: SpecError) -> str:
+    """Return the key of what a table refuses of itself, with the table's name."""
+    for table, kind in (("ppo", PPOConfig), ("control", NetworkOptions), ("play", NetworkOptions)):
+        try:
+            msgspec.convert(document.get(table, {}), kind)
+        except SpecError as error:
+            if error.message == found.message:
+                return f"{table}.{error.key}"
+        except ValueError:
+            continue
+    return found.key

@@ -24,7 +24,7 @@ from netlab.agents.checkpoint import Checkpoint, read_checkpoint
 from netlab.agents.policy_file import PolicyFile
 from netlab.agents.training_result import TrainingResult
 from netlab.errors import SpecError
-from netlab.training.network import NO_NETWORK, find_network
+from netlab.network_words import NO_NETWORK, find_network
 from netlab.training.policy_maker import PolicyMaker, as_utf8
 from netlab.training.recipe import TrainingRecipe
 

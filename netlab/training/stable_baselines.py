@@ -19,6 +19,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
+from netlab.envs.virtual.reset_options import refuse_reset_options
+from netlab.envs.virtual.seeds import run_seed
 from netlab.errors import SpecError
 
 __all__ = ["StableBaselinesEnv"]
@@ -36,10 +38,13 @@ class StableBaselinesEnv(VecEnv):
         columns: ``infos`` of the last reset or step, as the environment told them: ``asked``, ``ticked``, ...
 
     Raises:
-        SpecError: It resets in another way.
+        SpecError: It is no vector environment, or resets in another way.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        if not isinstance(env, VectorEnv):
+            hint = "a VectorNetwork, or another vector environment of Gymnasium; a single one needs no adapter"
+            raise SpecError(f"{type(env).__name__} is no vector environment", key="env", hint=hint)
         mode = env.metadata.get("autoreset_mode")
         if mode != AutoresetMode.SAME_STEP:
             hint = "stable-baselines3 expects AutoresetMode.SAME_STEP of gymnasium.vector"
@@ -48,6 +53,23 @@ class StableBaselinesEnv(VecEnv):
         self.columns: dict[str, Any] = {}
         self._actions: NDArray[Any] | None = None
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Say of which runs the next reset begins the first episodes: row i's is ``seed + i``.
+
+        Raises:
+            SpecError: No seed, or one out of range.
+        """
+        return super().seed(None if seed is None else run_seed(seed, self.num_envs))
+
+    def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
+        """Refuse options of resets: columns have none.
+
+        Raises:
+            SpecError: They are not empty.
+        """
+        for one in options if isinstance(options, list) else [options]:
+            refuse_reset_options(one)
 
     def reset(self) -> NDArray[Any]:
         """Begin an episode in each row; ``seed`` has said of which runs, once."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from netlab.clock_name import REAL
 from netlab.namespaces.play_log import PlayerCounts
-from netlab.traces.conformance.allowance import Allowance
+from netlab.traces.conformance.allowance import Allowance, default_allowance
 from netlab.traces.conformance.likeness import Likeness
 from netlab.traces.conformance.report import DirectionConformance, StatisticConformance
 from netlab.verification.report import VerificationReport
@@ -13,6 +14,8 @@ from netlab.verification.report import VerificationReport
 __all__ = ["delivered_text", "report_lines", "value_text"]
 
 _NOTHING = "-"
+_UNBOUNDED = "unbounded"
+"""At most: of a quantile that stragglers alone can make any value."""
 _COARSE = 0.1
 """An allowance of more than this share of the delays hides what they are like."""
 _SHARES = ("loss", "reordered", "duplicated", "ks")
@@ -35,12 +38,12 @@ def report_lines(report: VerificationReport) -> Iterator[str]:
     if report.likeness:
         yield ""
     for like in report.likeness:
-        yield from _likeness_lines(like)
+        yield from _likeness_lines(like, found.clock)
     yield ""
     yield "pass: delivered as asked" if report.verdict == "pass" else report.verdict
 
 
-def _likeness_lines(like: Likeness) -> Iterator[str]:
+def _likeness_lines(like: Likeness, clock: str) -> Iterator[str]:
     verdict = "as near as a link as asked comes" if like.holds else "FURTHER than a link as asked comes"
     yield f"{like.source}, {like.path}: {like.delivered} delays beside {like.measured} measured: {verdict}"
     beyond = f", of which {like.ks_beyond:.3f} beyond the lateness allowed" if like.ks_beyond != like.ks else ""
@@ -51,7 +54,11 @@ def _likeness_lines(like: Likeness) -> Iterator[str]:
     if like.allowed_s > _COARSE * like.median_s:
         allowed, median = _ms_text(like.allowed_s), _ms_text(like.median_s)
         yield f"  {allowed} of lateness are allowed beside a median of {median}: little can be seen"
-        yield "  of such short delays in real time; --virtual-time allows 0.01 ms a way"
+        if clock == REAL:
+            finest_ms = default_allowance(virtual=True).later_s * 1e3
+            yield f"  of such short delays in real time; --virtual-time allows {finest_ms:g} ms a way"
+        else:
+            yield "  of such short delays"
 
 
 def _ratio_text(value: float) -> str:
@@ -95,7 +102,7 @@ def _direction_lines(direction: DirectionConformance) -> Iterator[str]:
         verdict = {True: "pass", False: "FAIL", None: "not judged"}[one.holds]
         cells = [value_text(one, value) for value in (one.asked, one.delivered, one.low, one.high)]
         if one.high is None and one.low is not None:
-            cells[-1] = "not judged"
+            cells[-1] = _UNBOUNDED
         yield f"  {one.name:14}{''.join(f'{cell:>15}' for cell in cells)}  {verdict}"
 
 

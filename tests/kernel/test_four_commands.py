@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from netlab.demo import DEMO_POLICIES
 from netlab.traces.distance import ks_distance, wasserstein_1
 from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import parse_preset
@@ -32,7 +33,7 @@ def printed_commands() -> list[list[str]]:
 
 @pytest.mark.virtual_time("a minute of pings and twenty seconds of probes, which cost nothing there")
 def test_from_your_wifi_to_the_lab_in_four_commands(tmp_path: Path) -> None:
-    ping, *rest = printed_commands()
+    (ping, *rest), (evaluate, demo) = printed_commands()[:4], printed_commands()[4:]
     assert [words[0] for words in (ping, *rest)] == ["ping", "netlab", "netlab", "netlab"]
     assert ACCESS_POINT in ping
     measure = " ".join(ping).replace(ACCESS_POINT, "$NETLAB_PEER")
@@ -40,17 +41,26 @@ def test_from_your_wifi_to_the_lab_in_four_commands(tmp_path: Path) -> None:
     subprocess.run(behind, cwd=tmp_path, check=False, timeout=300)  # ping's status tells of losses
     rest[-1] += ["--traces", "delivered"]
     for words in rest:
-        done = subprocess.run(
-            [*NETLAB, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
-        )
-        print(done.stdout, done.stderr)
-        assert done.returncode == 0, done.stderr
+        verified = run(words, tmp_path)
     trace, fitted = read_trace(tmp_path / "wifi.csv"), parse_preset(str(tmp_path / "wifi.toml"))
     assert trace.n == int(ping[ping.index("-c") + 1])
     assert trace.loss_ratio is not None and 0.0 < trace.loss_ratio < 0.06  # 2 % asked; 300 packets
     assert fitted.loss_ratio_mean > 0.0
-    assert done.stdout.rstrip().endswith("pass: delivered as asked")
+    assert verified.rstrip().endswith("pass: delivered as asked")
     assert_delivered(trace, fitted, [read_trace(tmp_path / "delivered" / f"{way}.csv") for way in WAYS])
+
+    assert "wifi.toml" in run(evaluate, tmp_path)
+    assert run([*demo, "--episodes", "1", "--on", "host"], tmp_path).count("wifi.toml") == len(DEMO_POLICIES)
+
+
+def run(words: list[str], folder: Path) -> str:
+    """Return what a command that works prints."""
+    done = subprocess.run(
+        [*NETLAB, *words[1:]], cwd=folder, capture_output=True, text=True, check=False, timeout=300
+    )
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def assert_delivered(trace: Trace, fitted: ProfilePair, delivered: list[Trace]) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import pytest
@@ -18,7 +19,14 @@ from netlab.envs.episode import episode_seed
 from netlab.modes.report import RunReport
 
 SEED = 11
+EPISODES = 2  # of those that fall
 PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def tun() -> None:
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        pytest.skip("there is no /dev/net/tun")
 
 
 def plain_return(policy: str, seed: int) -> float:
@@ -42,9 +50,7 @@ def wait_for(path: Path) -> str:
     return path.read_text().strip()
 
 
-def test_one_file_plays_in_all_four(tmp_path: Path) -> None:
-    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
-        pytest.skip("there is no /dev/net/tun")
+def test_one_file_plays_in_all_four(tmp_path: Path, tun: None) -> None:
     card = write_linear(tmp_path / "saved.safetensors")
     asked = ["saved.safetensors", "--seed", SEED, "--mode"]
     documents = {
@@ -95,3 +101,46 @@ def test_one_file_plays_in_all_four(tmp_path: Path) -> None:
     lost = [[way["lost"] for way in documents[mode]["delivered"]] for mode in ("model", "lab")]
     assert lost[0][0] == lost[1][0] > 0
     assert documents["local"]["delivered"] == documents["remote"]["delivered"] == []
+
+
+BEYOND_REACH = "delay=35ms"
+"""Both ways together are 14 ticks, more than the 10 that are decided ahead; one alone would be 7."""
+LOSSY = "delay=8ms,loss=60%"
+
+
+def on_model_and_in_lab(folder: Path, network: str) -> list[dict[str, Any]]:
+    asked = ["saved.safetensors", "--seed", SEED, "--episodes", EPISODES, "--network", network, "--mode"]
+    return [netlab_run(folder, *asked, "model"), netlab_run(folder, *asked, "lab", "--on", "relay")]
+
+
+def without_force(seed: int) -> float:
+    """Return what CartPole makes of nothing done at all."""
+    task = CartPole()
+    task.reset(seed)
+    total, over = 0.0, False
+    while not over:
+        step = task.step(None)
+        total += step.reward
+        over = step.terminated or step.truncated
+    return total
+
+
+def test_a_policy_falls_where_its_network_is_too_slow(tmp_path: Path, tun: None) -> None:
+    """No action is ever in time, so what is played is known to the tick; half of that delay would be mastered."""
+    write_linear(tmp_path / "saved.safetensors")
+    fallen = [without_force(episode_seed(SEED, episode)) for episode in range(EPISODES)]
+    assert max(fallen) < 100.0
+    for document in on_model_and_in_lab(tmp_path, BEYOND_REACH):
+        assert returns(document) == fallen, document["mode"]
+        assert document["run"]["counters"]["ticks"] == sum(fallen)
+    away = netlab_run(tmp_path, "saved.safetensors", "--seed", SEED, "--mode", "local")
+    assert returns(away) == [500.0], "it is the network that it falls by"
+
+
+def test_a_policy_falls_where_its_network_loses_too_much(tmp_path: Path, tun: None) -> None:
+    """Of a hundred decisions 16 arrive in time; were one way spared, 40 would."""
+    write_linear(tmp_path / "saved.safetensors")
+    for document in on_model_and_in_lab(tmp_path, LOSSY):
+        assert max(returns(document)) < 250.0, document["mode"]
+        for way in document["delivered"]:
+            assert 0.4 < way["lost"] / way["sent"] < 0.8, (document["mode"], way)

@@ -77,6 +77,17 @@ def test_many_environments_are_learned_through_the_adapter() -> None:
 
 
 def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    exec(compile(block, PAGE.name, "exec"), {})
-    assert capsys.readouterr().out.splitlines() == re.findall(r"# prints (.*)", block)
+    blocks, names = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL), {}
+    for block in blocks:  # the second scores what the first has trained
+        exec(compile(block, PAGE.name, "exec"), names)
+    printed, said = capsys.readouterr().out.splitlines(), re.findall(r"# prints (.*)", "".join(blocks))
+    assert printed[: len(said)] == said
+    scores = dict(re.match(r"(\S+) +(\d+\.\d) \+- \d+\.\d$", line).groups() for line in printed[len(said) :])
+    assert list(scores) == ["None", "wifi-normal", "wifi-degraded"]
+    assert all(5.0 < float(mean) <= 500.0 for mean in scores.values())
+
+
+def test_it_is_installed_as_the_page_says() -> None:
+    (words,) = re.findall(r"^    pip install -c (\S+) (\S+)", PAGE.read_text(), re.MULTILINE)
+    constraints = (PAGE.parents[1] / words[0]).read_text().replace("_", "-").splitlines()
+    assert [line for line in constraints if line.startswith(f"{words[1]}==")]

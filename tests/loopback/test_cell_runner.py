@@ -62,6 +62,15 @@ def test_cells_that_fail_are_named_and_all_others_kept(tmp_path: Path) -> None:
     assert run(tmp_path, {})[:3] == (6, 3, 3)
 
 
+def test_a_cell_that_finds_no_memory_says_so_and_how_to_take_less(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(NetlabError, match="the square of 3: not memory enough: 9 GiB") as caught:
+        run(tmp_path, {3: "memory"}, workers=1)
+    assert "--jobs" in caught.value.hint
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_a_single_process_that_dies_has_a_successor(tmp_path: Path) -> None:
     with pytest.raises(NetlabError, match="the square of 0: its process died"):
         run(tmp_path, {0: "killed"}, workers=1)

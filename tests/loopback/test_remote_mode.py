@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import re
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +17,8 @@ from saved_linear import NETLAB, QUICK_HZ, netlab_run, read_lines, returns, writ
 from service_pair import PATIENCE_S, wait_for
 
 from netlab.cli.main import main
+from netlab.cli.run import run as run_command
+from netlab.envs.config import EnvConfig
 from netlab.wire.key import Key
 
 
@@ -77,3 +82,18 @@ def test_a_key_opens_the_agent_and_another_policy_there_is_said(tmp_path: Path, 
     assert done.exit_code == 0, done.stderr
     assert "the agent serves 'linear', and not 'saved-linear'" in done.stderr
     assert "remote: CartPole-v1, policy saved-linear, newest, a real network\n" in done.stdout
+
+
+def test_where_nobody_serves_the_hint_has_this_commands_options(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netlab.modes.remote.EnvConfig", functools.partial(EnvConfig, wait_s=0.3))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{deaf.getsockname()[1]}"
+        done = CliRunner().invoke(main, ["run", str(saved), "--mode", "remote", "--agent", address])
+    assert done.exit_code == 1
+    (hint,) = [line for line in done.stderr.splitlines() if line.startswith("hint: ")]
+    assert "netlab agent serve" in hint
+    known = {word for one in run_command.params for word in one.opts}
+    assert set(re.findall(r"--[a-z-]+", hint)) <= known

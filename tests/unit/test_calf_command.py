@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -12,19 +14,26 @@ import sys
 import time
 from pathlib import Path
 
+import calf_results
 import msgspec
 import pytest
 from calf_results import cell
 from click.testing import CliRunner
 
+from netlab.agents.shipped_policies import shipped_path
+from netlab.cli import table_calf
 from netlab.cli.main import main
+from netlab.cli.progress_line import ProgressLine
+from netlab.cli.table_folder import CellProgress
 from netlab.errors import FeatureMissing, NetlabError, SpecError
-from netlab.tables import calf_figure
+from netlab.install_hint import install_hint
+from netlab.tables import calf_figure, calf_run
 from netlab.tables.calf_plan import TableSize, plan_calf
 from netlab.tables.calf_result import CalfResult
 from netlab.tables.calf_rows import SECTIONS
 from netlab.tables.calf_run import play_calf
-from netlab.tables.cell_runner import run_cells
+from netlab.tables.calf_table import calf_table
+from netlab.tables.cell_runner import RunCounts, run_cells
 from netlab.tables.cell_store import STORE_NAME, CellStore
 
 SMALL = ("--episodes", "2", "--training-seeds", "1")
@@ -55,6 +64,28 @@ def test_what_processes_found_is_what_this_one_finds(tmp_path: Path) -> None:
             assert msgspec.structs.replace(here, seconds=0.0) == msgspec.structs.replace(stored, seconds=0.0)
         assert told[-1].computed == len(plan.distinct) == 4
         assert play_calf(plan, store, 2) == table
+
+
+def test_the_command_that_is_printed_makes_the_same_again(tmp_path: Path) -> None:
+    """Typed into a shell as it stands; the folder of policies has a space in its name and a policy of its own."""
+    trained = tmp_path / "my policies"
+    trained.mkdir()
+    shutil.copy(shipped_path("cartpole-paper-1"), trained / "cartpole-paper-1.safetensors")
+    given = [
+        "-o",
+        str(tmp_path / "out put"),
+        "--policies",
+        str(trained),
+        "--episodes",
+        "2",
+        "--training-seeds",
+        "1",
+    ]
+    size = TableSize(episodes=2, training_seeds=1)
+    program, *words = shlex.split(table_calf._command(tmp_path / "out put", size, trained))
+    assert program == "netlab" and words[:2] == ["table", "calf"]
+    again, asked = (table_calf.calf.make_context("calf", list(args)).params for args in (words[2:], given))
+    assert again == asked and again["policies"] == trained
 
 
 def test_a_cell_that_fails_says_which_and_the_others_are_kept(tmp_path: Path) -> None:
@@ -136,14 +167,29 @@ def test_what_is_no_store_is_one_clear_error(tmp_path: Path, spoil, words: str) 
     assert words in problem and "hint: " in stderr and "Traceback" not in stderr
 
 
-def test_a_result_that_is_none_is_named(tmp_path: Path) -> None:
-    section = msgspec.structs.replace(SECTIONS[0], rows=SECTIONS[0].rows[-1:], networks=("none",))
+@pytest.mark.parametrize("content", [b'{"returns": "none"}', b"", "text", bytes(100)], ids=repr)
+def test_a_result_that_is_damaged_is_named_at_once_and_computed_again(
+    tmp_path: Path, content: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    section = msgspec.structs.replace(SECTIONS[0], rows=SECTIONS[0].rows[-1:], networks=("none", "wifi-normal"))
     plan = plan_calf(TableSize(episodes=2), sections=(section,))
+    damaged, other = plan.distinct
+    told: list[RunCounts] = []
     with CellStore(tmp_path / STORE_NAME) as store:
-        (key,) = plan.distinct
-        store.put(key, "it", b'{"returns": "none"}')
-        with pytest.raises(SpecError, match=f"{STORE_NAME}: cell {key[:12]}: "):
-            play_calf(plan, store, 1)
+        table = play_calf(plan, store, 1)
+        before = kept(tmp_path)
+        with contextlib.closing(sqlite3.connect(tmp_path / STORE_NAME)) as database:
+            database.execute("UPDATE cells SET content = ? WHERE key = ?", (content, damaged))
+            database.commit()
+        assert play_calf(plan, store, 1, lambda counts, one: told.append(counts)).entries == table.entries
+    title = plan.distinct[damaged].title
+    assert (told[0].found, told[0].damaged, told[-1].computed) == (1, (title,), 1)
+    assert kept(tmp_path)[other] == before[other]
+    with ProgressLine() as line:
+        CellProgress(line)(told[0], None)
+    said = capsys.readouterr().err
+    assert "2 cells, 1 of them finished before\n" in said
+    assert f"{title}: what was kept is damaged, and is computed again\n" in said
 
 
 @pytest.mark.parametrize(
@@ -175,13 +221,24 @@ def test_a_policy_that_is_none_is_named_before_anything_is_played(tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
-def test_without_matplotlib_it_says_what_to_do_before_anything_is_played(tmp_path, monkeypatch) -> None:
+def test_without_matplotlib_the_page_is_written_and_a_line_says_how_to_get_the_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.style", None)
     with pytest.raises(FeatureMissing, match="matplotlib is not installed"):
         calf_figure.require_picture()
-    status, _, stderr = calf(*SMALL, "-o", tmp_path / "out")
-    assert status == 1 and "[plot]" in stderr and "--no-picture" in stderr
-    assert not (tmp_path / "out").exists()
+    planned = calf_results.plan(1)
+    made_up = calf_table(planned, calf_results.results(planned, lambda row, one: 100.0))
+    monkeypatch.setattr(calf_run, "play_calf", lambda *_: made_up)
+    status, stdout, stderr = calf(*SMALL, "-o", tmp_path)
+    assert status == 0, stderr
+    (told,) = [line for line in stderr.splitlines() if "calf.png" in line]
+    assert "matplotlib is not installed" in told and install_hint("plot") in told
+    assert stdout.startswith(f"{tmp_path}: calf.md, calf.json; ")
+    assert "calf.png" not in (tmp_path / "calf.md").read_text() and not (tmp_path / "calf.png").exists()
+    monkeypatch.delitem(sys.modules, "matplotlib.style")
+    status, stdout, _ = calf(*SMALL, "-o", tmp_path)
+    assert status == 0 and "calf.png" in stdout and (tmp_path / "calf.png").exists()
 
 
 def test_a_mistyped_table_is_met_with_the_right_one() -> None:

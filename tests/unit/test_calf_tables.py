@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import random
+import statistics
 
 import msgspec
 import pytest
@@ -13,16 +15,27 @@ from netlab.agents.policy import RECIPES
 from netlab.agents.shipped_policies import shipped_names, shipped_path
 from netlab.envs.registry import TASKS
 from netlab.errors import SpecError
+from netlab.network_words import find_network
+from netlab.scoring.score import gap
 from netlab.scoring.scorer import Overrides
 from netlab.tables import calf_cell
 from netlab.tables.calf_cell import CHOOSING_SEEDS, FIRST_SEED, CalfCell
-from netlab.tables.calf_findings import Verdict, findings
+from netlab.tables.calf_findings import Verdict, by_chance, compare, findings
 from netlab.tables.calf_page import calf_page
 from netlab.tables.calf_plan import QUICK, TableSize, plan_calf
 from netlab.tables.calf_rows import ABLATION, CLEAN, DEGRADED, PAPER, PAPER_GAP_RATIO, SECTIONS, Group
 from netlab.tables.calf_run import calf_document
-from netlab.tables.calf_table import NO_GAP, calf_table, gap, gap_ratio, paper_gap_ratio
-from netlab.training.network import find_network
+from netlab.tables.calf_table import (
+    NO_GAP,
+    Entry,
+    GapRatio,
+    SeedScore,
+    calf_table,
+    gap_estimate,
+    gap_ratio,
+    paper_gap_ratio,
+)
+from netlab.tables.intervals import Estimate
 from netlab.training.recipe import shipped_recipes
 
 OTHERS = {
@@ -55,7 +68,7 @@ def test_a_key_is_always_the_same_and_a_files_place_is_not_in_it() -> None:
     assert here.key == there.key != cell(policy="here/a-1.safetensors", policy_sha256="ac").key
 
 
-@pytest.mark.parametrize("name", ["netlab", "numpy", "python", "code"])
+@pytest.mark.parametrize("name", ["netlab", "numpy", "gymnasium", "minigrid", "python", "code"])
 def test_every_version_that_decides_is_in_the_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, versions = cell().key, calf_cell.deciding_versions()
     monkeypatch.setattr(calf_cell, "deciding_versions", lambda: versions | {name: "another"})
@@ -178,6 +191,127 @@ def test_a_table_has_a_ratio_for_each_row_that_is_no_baseline() -> None:
     assert not [one for one in table.ratios if one.row == "linear"]
 
 
+def entry(*means: float, error: float | None = None) -> Entry:
+    """Return a row on a network, in which training seeds scored these means."""
+    seeds = tuple(
+        SeedScore(training_seed=seed, policy_sha256="", mean=mean, standard_error=error, least=mean)
+        for seed, mean in enumerate(means)
+    )
+    return Entry(
+        section="",
+        row="",
+        network="",
+        seeds=seeds,
+        episodes=100,
+        median=statistics.median(means),
+        mean=statistics.fmean(means),
+        sd=statistics.stdev(means) if len(means) > 1 else None,
+        least=min(means),
+        greatest=max(means),
+    )
+
+
+def test_two_errors_of_five_seeds_are_no_difference_yet() -> None:
+    """Of five training seeds Student's quantile is 2.31 (8 degrees of freedom), or 2.78 where one row is sure."""
+    five = (96.0, 98.0, 100.0, 102.0, 104.0)  # a mean of 100, its standard error 1.414
+    for times, other, verdict in (
+        (2.2, five, Verdict.NOT_SEEN),
+        (2.4, five, Verdict.REPRODUCED),
+        (2.6, (100.0,) * 5, Verdict.NOT_SEEN),
+        (2.9, (100.0,) * 5, Verdict.REPRODUCED),
+    ):
+        lower, higher = entry(*other), entry(*five)
+        by = times * math.hypot(higher.standard_error, lower.standard_error)
+        higher = entry(*(mean + by for mean in five))
+        assert compare(higher, lower) is verdict
+        assert compare(lower, higher) is (
+            Verdict.NOT_SEEN if verdict is Verdict.NOT_SEEN else Verdict.NOT_REPRODUCED
+        )
+    # Of one training seed the error is over its 100 episodes: 2 of it are enough.
+    assert compare(entry(102.9, error=1.0), entry(100.0, error=1.0)) is Verdict.REPRODUCED
+    assert compare(entry(102.7, error=1.0), entry(100.0, error=1.0)) is Verdict.NOT_SEEN
+
+
+def test_a_gap_is_of_pairs_of_one_training_seed() -> None:
+    clean = (400.0, 500.0, 600.0)
+    even = gap_estimate(entry(200.0, 250.0, 300.0), entry(*clean))
+    assert even == Estimate(0.5, pytest.approx(0.0, abs=1e-12), 2)
+    other = gap_estimate(entry(300.0, 250.0, 200.0), entry(*clean))
+    assert other == Estimate(0.5, pytest.approx(100.0 / math.sqrt(3) / 500.0), 2)
+    one = gap_estimate(entry(250.0, error=3.0), entry(500.0, error=8.0))
+    assert one == Estimate(0.5, pytest.approx(5.0 / 500.0), 99)
+    assert gap_estimate(entry(1.0, 2.0), entry(0.0, 0.0)) is None
+
+
+def ratio_verdict(own: tuple[float, ...], baseline: tuple[float, ...]) -> tuple[GapRatio, str, str]:
+    """Return what becomes of the claimed ratio, 3.95, where five training seeds have these gaps in percent."""
+    planned = plan(seeds=5, sections=SECTIONS[:1])
+
+    def score(row: str, one: CalfCell) -> float:
+        gaps = {"paper's method": own, "baseline, neutral": baseline}.get(row)
+        if gaps is None or one.network == CLEAN:
+            return 500.0
+        return 500.0 - 5.0 * gaps[(one.training_seed or 1) - 1]
+
+    table = calf_table(planned, results(planned, score))
+    (ratio,) = [
+        one
+        for one in table.ratios
+        if (one.section, one.row, one.baseline, one.network)
+        == ("cartpole", "paper's method", "baseline, neutral", DEGRADED[0])
+    ]
+    (found,) = [
+        one
+        for one in findings(table)
+        if one.where == f"CartPole-v1, {DEGRADED[0]}" and "narrower" in one.claim and "neutral" in one.figures
+    ]
+    return ratio, found.verdict, found.figures
+
+
+def test_a_ratio_is_judged_by_its_interval() -> None:
+    surely = (80.0, 81.0, 79.0, 80.5, 79.5)
+    ratio, verdict, figures = ratio_verdict((10.0, 10.5, 9.5, 10.2, 9.8), surely)
+    assert verdict is Verdict.REPRODUCED and ratio.ratio == pytest.approx(8.0)
+    assert 3.95 < ratio.low < 8.0 < ratio.high
+    assert f"10.0% ± {ratio.gap_reach:.1%} against 80.0% ± {ratio.baseline_reach:.1%}" in figures
+    assert f"8.00 times ({ratio.low:.2f} .. {ratio.high:.2f})" in figures
+    assert ratio_verdict((40.0, 41.0, 39.0, 40.5, 39.5), surely)[1] is Verdict.NOT_REPRODUCED
+    for gaps in ((10.0, 19.0, 12.0, 25.0, 14.0), (20.0, 30.0, 15.0, 25.0, 22.0)):  # 5 times, and 3.6
+        ratio, verdict, _ = ratio_verdict(gaps, surely)
+        assert verdict is Verdict.UNDECIDED and ratio.low < 3.95 < ratio.high
+
+
+def test_a_ratio_to_a_gap_that_may_be_none_has_a_least_alone() -> None:
+    surely = (80.0, 81.0, 79.0, 80.5, 79.5)
+    ratio, verdict, figures = ratio_verdict((0.0, 1.0, 0.0, 2.0, 0.0), surely)
+    assert verdict is Verdict.REPRODUCED and ratio.high is None and 3.95 < ratio.low < ratio.ratio
+    assert f"({ratio.low:.2f} or more)" in figures
+    ratio, verdict, figures = ratio_verdict((0.0,) * 5, surely)
+    assert verdict is Verdict.REPRODUCED and ratio.low is ratio.high is None and "no gap left" in figures
+    ratio, verdict, _ = ratio_verdict((0.0, 60.0, 0.0, 0.0, 30.0), surely)
+    assert verdict is Verdict.UNDECIDED and ratio.high is None and ratio.low < 3.95
+
+
+def test_a_baseline_whose_gap_may_be_none_shows_nothing() -> None:
+    """Nothing is left of ours, and of theirs there was hardly anything: 0.6 % on average, of one seed in five."""
+    ratio, verdict, figures = ratio_verdict((0.0,) * 5, (0.0, 0.0, 3.0, 0.0, 0.0))
+    assert ratio.baseline_gap == pytest.approx(0.006) and not ratio.has_baseline_gap and ratio.low is None
+    assert verdict is Verdict.NOT_SEEN and "the baseline has no gap that is told from none" in figures
+
+
+def test_as_many_claims_are_found_by_chance_as_the_page_says() -> None:
+    """40 tables of rows that score alike but for chance. Claims share rows, so their number is told to a third."""
+    rng, planned = random.Random(5), plan(seeds=5)
+    found = []
+    for _ in range(40):
+        table = calf_table(planned, results(planned, lambda row, one: rng.gauss(50.0, 5.0)))
+        found += [one for one in findings(table) if "CartPole" in one.where and "narrower" not in one.claim]
+    reproduced = sum(one.verdict is Verdict.REPRODUCED for one in found)
+    opposite = sum(one.verdict is Verdict.NOT_REPRODUCED for one in found)
+    assert by_chance(found) == pytest.approx(0.025 * len(found)) and len(found) > 500
+    assert abs(reproduced + opposite - 2 * by_chance(found)) < 0.35 * 2 * by_chance(found)
+
+
 def verdicts(score) -> dict[tuple[str, str], Verdict]:
     planned = plan()
     table = calf_table(planned, results(planned, score))
@@ -228,6 +362,8 @@ def test_the_page_has_what_it_must_say_and_is_the_same_again() -> None:
     assert "| 0.0% | no gap left | - |" in page and "inf" not in page.replace("information", "")
     assert "3.95 (its figures: 3.95)" in page and "3.13 (its figures: 3.16)" in page
     assert "| network-aware | 476 | 458 | 458 | 442 | 442 | 378 | 378 |" in page
+    tested = len(findings(table))
+    assert f"{tested} claims are tested" in page and f"at most about {tested * 0.025:.1f} of them" in page
     for verdict in Verdict:
         assert f"### {verdict.value.capitalize()}: " in page
     for words in ("seeds 1000000 to 1000001", "below 10000", "Linux", "- The protocol is another one: "):

@@ -18,6 +18,7 @@ from scapy.error import Scapy_Exception
 
 from netlab.cli.main import main
 from netlab.errors import KernelError
+from netlab.install_hint import install_hint
 from netlab.traces.capture.captured_packet import MAX_PACKETS, CapturedPacket
 from netlab.traces.capture.link_type import LinkType
 from netlab.traces.capture.packet_file import PacketFile
@@ -203,7 +204,7 @@ def test_without_scapy_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "scapy.arch.linux", None)
     code, _, err = run("lo", "-o", tmp_path / "x.pcap")
     assert code == 1
-    assert f"scapy is not installed\nhint: {sys.executable} -m pip install 'netlab-rl[capture]'" in err
+    assert f"scapy is not installed\nhint: {install_hint('capture')}" in err
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from netlab.errors import KernelError, NetlabError, SpecError
@@ -69,6 +70,39 @@ def test_a_store_of_another_format_is_refused(tmp_path: Path) -> None:
         CellStore(path)
 
 
+@pytest.mark.parametrize("columns", ["key TEXT, title TEXT", "x BLOB", "key TEXT, content BLOB, title TEXT"])
+def test_a_store_whose_cells_are_others_is_refused(tmp_path: Path, columns: str) -> None:
+    path = tmp_path / "cells.sqlite"
+    CellStore(path).close()
+    database = sqlite3.connect(path)
+    database.execute("DROP TABLE cells")
+    database.execute(f"CREATE TABLE cells ({columns})")
+    database.close()
+    with pytest.raises(SpecError, match=r"is a store whose cells have .*, not key, title, content") as caught:
+        CellStore(path)
+    assert "another folder" in caught.value.hint
+
+
+class Result(msgspec.Struct):
+    number: int
+
+
+def test_what_is_there_and_is_no_result_is_told_and_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with CellStore(tmp_path / "cells.sqlite") as store:
+        store.put("good", "good", b'{"number": 1}')
+        store.put("bad", "bad", b'{"number": 1')
+        store.put("large", "large", b'{"number": 2}' + b" " * 100)
+        assert [store.is_damaged(key, Result) for key in ("good", "bad", "nowhere")] == [False, True, False]
+        store.put("bad", "bad", b'{"number": 3}')
+        assert store.is_damaged("bad", Result), "one that is there stays, unless it is known to be damaged"
+        store.put("bad", "bad", b'{"number": 3}', replaces=True)
+        assert store.decoded("bad", Result).number == 3
+        monkeypatch.setattr(cell_store, "MAX_CONTENT_BYTES", 99)
+        assert store.is_damaged("large", Result)
+
+
 def test_a_damaged_store_is_one_error(tmp_path: Path) -> None:
     path = tmp_path / "cells.sqlite"
     with CellStore(path) as store:
@@ -79,7 +113,7 @@ def test_a_damaged_store_is_one_error(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(SpecError, match="is no store of results"), CellStore(path) as store:
         for number in range(200):
-            store.get(cell_key(number))
+            store.is_damaged(cell_key(number), Result)
 
 
 def test_a_result_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,4 +183,9 @@ def test_code_is_told_apart_by_its_sources(tmp_path: Path, monkeypatch: pytest.M
     assert changed != before
     (package / "inner" / "one.py").rename(package / "inner" / "two.py")
     assert digest() not in (before, changed)
+    kept = code_digest("some_room", without=("some_room.inner",))
+    (package / "inner" / "two.py").write_text("x = 3\n")
+    code_digest.cache_clear()
+    assert code_digest("some_room", without=("some_room.inner",)) == kept != digest()
+    assert code_digest("some_room", without=("some_room.inner",), but=("some_room.inner.two",)) != kept
     assert code_digest("some_room", "netlab.tables") != digest()

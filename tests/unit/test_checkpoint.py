@@ -114,6 +114,8 @@ def test_another_kind_of_card_is_refused(checkpoint: Checkpoint, tmp_path: Path)
         ("collector.played", np.zeros((5, 3), dtype=np.float32), "its actions are float32"),
         ("collector.played", np.zeros((2 * 128, 3), dtype=np.int64), "must be int64[128, 3]"),
         ("collector.played", np.zeros(0, dtype=np.int64), "must be int64[128, 3]"),
+        ("collector.played", np.full((128, 3), 2), "its actions are not all 0 .. 1"),
+        ("collector.played", np.full((128, 3), -1), "its actions are not all 0 .. 1"),
         ("collector.played", None, "has no collector.played"),
     ],
 )
@@ -134,7 +136,21 @@ def test_arrays_that_contradict_the_card_are_refused(
     else:
         tensors[name] = array
     write_tensors(path, checkpoint.card, tensors, max_bytes=1 << 20)
-    with pytest.raises(SpecError, match=re.escape(words)):
+    with pytest.raises(SpecError, match=re.escape(words)) as caught:
+        read_checkpoint(path)
+    assert caught.value.path == str(path)
+
+
+@pytest.mark.parametrize("number", ["1e308", "-1e308", "1e999"])
+def test_returns_that_have_no_mean_are_refused(checkpoint: Checkpoint, tmp_path: Path, number: str) -> None:
+    path = tmp_path / "run.safetensors"
+    checkpoint.write(path)
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = data[8 : 8 + length].replace(b'"recent\\":[1.0', f'"recent\\":[{number}'.encode())
+    assert number.encode() in header
+    path.write_bytes(len(header).to_bytes(8, "little") + header + data[8 + length :])
+    with pytest.raises(SpecError, match=r"its card is not one.*(recent|out of range)"):
         read_checkpoint(path)
 
 

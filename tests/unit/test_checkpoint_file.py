@@ -12,6 +12,7 @@ from msgspec import structs
 
 from netlab.agents.checkpoint import Checkpoint, read_checkpoint
 from netlab.agents.checkpoint_file import CheckpointFile
+from netlab.agents.policy_file import read_policy
 from netlab.agents.ppo_config import PPOConfig
 from netlab.agents.trainer import Trainer
 from netlab.errors import KernelError, SpecError
@@ -32,13 +33,25 @@ def test_a_run_writes_over_itself_and_over_nothing_else(checkpoint: Checkpoint, 
     ours, other = CheckpointFile(path), CheckpointFile(path)
     ours.save(checkpoint)
     ours.save(checkpoint)
-    with pytest.raises(SpecError, match="a run is saved there already"):
+    with pytest.raises(SpecError, match="a run is saved there already") as caught:
         other.save(checkpoint)
+    assert "--resume" in caught.value.hint and "resume=read_checkpoint(path)" in caught.value.hint
     CheckpointFile(path, is_resumed=True).save(checkpoint)
     with pytest.raises(SpecError, match="another run has saved itself there by now"):
         ours.save(checkpoint)
     ours.remove()
     assert read_checkpoint(path).card == checkpoint.card  # not ours to remove
+
+
+def test_a_checkpoint_taken_for_a_policy_is_called_what_it_is(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    path = tmp_path / "own.safetensors"
+    CheckpointFile(path).save(checkpoint)
+    with pytest.raises(SpecError, match="is a training run's checkpoint, not a policy file") as caught:
+        read_policy(path)
+    assert "--export" in caught.value.hint and "export_policy" in caught.value.hint
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(SpecError, match="no safetensors file, or cut short"):
+        read_policy(path)
 
 
 def test_a_file_that_was_removed_is_made_again_and_at_last_removed(checkpoint: Checkpoint, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 from msgspec import Struct
 
+from netlab.actuator_traits import ACTUATOR_TRAITS
 from netlab.control.actuators import ACTUATORS
 from netlab.control.fallback import Hold, Local, Neutral
 from netlab.control.policy import Policy
@@ -17,7 +18,7 @@ from netlab.envs.make_fallback import make_fallback
 from netlab.envs.virtual.options import NetworkOptions
 from netlab.episode.spec import EpisodeSpec
 from netlab.errors import SpecError
-from netlab.messages import HORIZON_ACTUATORS, ActuatorName
+from netlab.messages import ActuatorName
 from netlab.modes.plan import RunPlan
 from netlab.modes.request import RunRequest
 
@@ -82,8 +83,8 @@ def test_what_clashes() -> None:
         return set(Combination(actuator=actuator, **more).clashes())  # type: ignore[arg-type]
 
     for name in ACTUATORS:
-        assert of(name) == ({Clash.NO_HORIZON} if name in HORIZON_ACTUATORS else set())
-        assert of(name, horizon=1) == (set() if name in HORIZON_ACTUATORS else {Clash.HORIZON})
+        assert of(name) == ({Clash.NO_HORIZON} if ACTUATOR_TRAITS[name].has_horizon else set())
+        assert of(name, horizon=1) == (set() if ACTUATOR_TRAITS[name].has_horizon else {Clash.HORIZON})
     assert of("newest", fallback="local") == of("newest", fallback="hold", hold_limit_ticks=1) == set()
     assert of("stop-and-wait", fallback="local") == of("stop-and-wait", fallback="hold") == {Clash.FALLBACK}
     assert of("stop-and-wait", fallback=None) == set()

@@ -12,9 +12,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from netlab.cli.command import KernelCommand, NetlabCommand
+from netlab.cli.command import KernelCommand, NetlabCommand, say
+from netlab.cli.env_text import say_line
 from netlab.cli.lab_command import StayingLabUpCommand
 from netlab.cli.main import LazyGroup, main
+from netlab.cli.progress_line import ProgressLine
 from netlab.errors import KernelError, NetlabError
 
 
@@ -89,6 +91,37 @@ def test_usage_errors_exit_2_and_name_the_value(words: tuple[str, ...], expected
     assert expected in text
     assert "Traceback" not in text
     assert out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "netlab: not memory enough\nhint: ask for less"),
+        (MemoryError("Unable to allocate 52 GiB"), "netlab: not memory enough: unable to allocate 52 GiB\nhint: "),
+    ],
+    ids=str,
+)
+def test_memory_that_is_not_there_is_an_error_as_any_other(
+    error: MemoryError, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*words: object) -> None:
+        raise error
+
+    monkeypatch.setattr("netlab.traces.presets.parse_preset", fail)
+    result = CliRunner().invoke(main, ["profile", "show", "wifi-normal"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith(said)
+    assert CliRunner().invoke(main, ["profile", "show", "wifi-normal", "--debug"]).exception is error
+
+
+def test_what_others_worded_drives_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    said = "\x1b[31mred\nand \x9b2J"
+    say(said)
+    say_line(said)
+    ProgressLine().say(said)
+    shown = capsys.readouterr().err
+    assert shown.count("\\x1b[31mred\nand \\x9b2J\n") == 3
+    assert not {"\x1b", "\x9b"} & set(shown)
 
 
 def test_debug_shows_the_traceback() -> None:

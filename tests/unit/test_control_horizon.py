@@ -20,8 +20,8 @@ ages = st.lists(st.one_of(st.integers(1, 40), st.integers(1, 2**62)), min_size=1
 ratios = st.floats(0.01, 0.999)
 
 
-def seen(tick, age, episode=0, run=RUN):
-    return Observation(run, episode, tick, b"", b"", 0, 0, age, 0.0)
+def seen(tick, age):
+    return Observation(RUN, 0, tick, b"", b"", 0, 0, age, 0.0)
 
 
 def feed(horizon, series, first_tick=0):
@@ -207,15 +207,26 @@ def test_a_long_outage_costs_no_more_than_the_window():
     assert horizon.ticks == 256
 
 
-def test_a_gap_between_episodes_is_none_and_the_past_is_ignored():
+def test_the_past_is_ignored():
     horizon = AdaptiveHorizon(1)
     horizon.note(seen(10, 3))
     for overtaken in (seen(10, 9), seen(9, 9)):
         horizon.note(overtaken)
-    horizon.note(seen(20, -1, episode=1))
-    horizon.note(seen(21, 2, episode=1))
-    horizon.note(seen(0, 4, run=RUN + 1))
-    assert list(horizon._ages) == [3, 2, 4]
+    assert list(horizon._ages) == [3]
+
+
+@settings(max_examples=100, deadline=None)
+@given(ages, ages, st.integers(1, 60), st.integers(1, 50), st.sampled_from([0.0, 0.01]))
+def test_what_an_episode_measured_has_no_effect_on_the_next_one(before, series, window, hold, price):
+    """Ticks go on, and the gap up to the next episode's first observation stands for no age."""
+    worn, fresh = (AdaptiveHorizon(10, window_ticks=window, hold_ticks=hold, price_ratio=price) for _ in range(2))
+    feed(worn, before)
+    worn.begin_episode()
+    assert worn.ticks == 10 and worn.covered_ticks == -1
+    later = len(before) + 50
+    assert feed(worn, [-1, *series], later) == feed(fresh, [-1, *series], later)
+    assert list(worn.changes) == list(fresh.changes)
+    assert list(worn._ages) == list(fresh._ages)
 
 
 def test_the_log_of_changes_is_bounded():
@@ -243,22 +254,19 @@ def test_the_share_of_ages_above_d_is_the_share_of_ticks_missed(seed, horizon_ti
             assert (tick in playable) == (tick - newest <= horizon_ticks)
 
 
-def pushed_returns(horizon, episodes):
-    """CartPole with pushes of 3 N a tick on a round trip of 80 +- 40 ms with 10 % loss each way."""
-    task, rng = CartPole(push_n=3.0), np.random.default_rng(17)
+@pytest.mark.parametrize("episodes", [1, 3])
+def test_a_horizon_that_begins_too_deep_finds_the_one_of_the_link_in_each_episode(episodes):
+    """CartPole on a round trip of 80 +- 40 ms with 10 % loss each way."""
+    task, rng = CartPole(), np.random.default_rng(17)
     policy, predictor = make_policy("linear-predict", task.description)
-    responder = Responder(Remote(task.description, predictor, horizon, RUN, "scheduled"), policy)
+    adaptive = AdaptiveHorizon(16)
+    responder = Responder(Remote(task.description, predictor, adaptive, RUN, "scheduled"), policy)
     network = SimulatedNetwork(responder, normal_fate(rng, 0.040, 0.040 / 2**0.5, 0.10, 50.0))
     edge = Edge(task.description, Scheduled(16), Neutral(), RUN)
-    return run_task(task, edge, network, episodes, seed=5).returns
-
-
-def test_a_horizon_that_begins_too_deep_finds_the_one_that_bears_pushes():
-    """n = 10 episodes each, the mean of 40 being 446 and, with D = 16 for ever, 113."""
-    adaptive = AdaptiveHorizon(16)
-    assert np.mean(pushed_returns(adaptive, 10)) > 350.0
+    assert run_task(task, edge, network, episodes, seed=5).returns == [500.0] * episodes
     assert 6 <= adaptive.ticks <= 10
-    assert np.mean(pushed_returns(FixedHorizon(16), 10)) < 250.0
+    first_tick, first_ticks = adaptive.changes[0]
+    assert first_tick > 500 * (episodes - 1) and first_ticks < 16, "the newest episode began with 16 too"
 
 
 @pytest.mark.parametrize(("rate_hz", "price"), [(50.0, 0.01), (500.0, 0.001), (10.0, 0.05), (0.1, 0.05)])

@@ -10,8 +10,10 @@ from msgspec import structs
 
 from netlab.doctor import Finding, examine
 from netlab.doctor_facts import COMMANDS, LIBRARIES, Facts
+from netlab.engine_choice import BUILD_HINT
 from netlab.errors import FeatureMissing, GuestError, PrivilegeError
 from netlab.host_survey import HostSurvey
+from netlab.install_hint import install_hint
 from netlab.namespaces.features import KernelFeatures
 from netlab.namespaces.guest.installed import GuestKernel
 
@@ -106,7 +108,7 @@ def test_where_labs_run_without_netem(changes: dict[str, Any], verdict: str, tex
 
 def test_virtual_time_is_gained_by_a_build() -> None:
     found = finding("virtual time", virtual_guest=None)
-    assert (found.verdict, found.remedy) == ("note", "netlab guest build (about 5 minutes)")
+    assert (found.verdict, found.remedy) == ("note", BUILD_HINT)
 
 
 def test_a_damaged_kernel_with_time_travel_is_said() -> None:
@@ -137,4 +139,5 @@ def test_a_relay_without_priority_or_device_is_said() -> None:
 def test_what_only_comparisons_need_is_a_note() -> None:
     found = finding("command tc", commands={"tc": None})
     assert (found.verdict, found.remedy) == ("note", "apt-get install iproute2")
-    assert finding("extra [rl]", libraries={"torch": False}).verdict == "note"
+    extra = finding("extra [rl]", libraries={"torch": False})
+    assert (extra.verdict, extra.remedy) == ("note", install_hint("rl"))

@@ -172,7 +172,7 @@ def test_many_late_ticks_ask_whether_the_machine_is_busy(
     counters = EdgeCounters()
     counters.ticks = 500
     result = print_run(monkeypatch, episodes=(episode(1.0),), counters=counters, deadline_misses=late)
-    assert ("(is the machine busy?)" in result.stdout) is is_asked
+    assert ("(is the machine busy? End what runs beside it" in result.stdout) is is_asked
 
 
 @pytest.mark.parametrize(("missing", "note"), [(0, ""), (1, "(1 tick without"), (53, "(53 ticks without agent)")])

@@ -39,7 +39,7 @@ def test_a_table_has_a_row_a_network(policy, tmp_path):
     networks = [word for network in ("none", "wifi-degraded", drawn) for word in ("--network", network)]
     status, stdout, stderr = evaluate(policy, "--episodes", 5, *networks)
     assert status == 0, stderr
-    assert "linear-file: CartPole-v1 scheduled 10, neutral; 5 episodes a network" in " ".join(stdout.split())
+    assert "linear-file: CartPole-v1 scheduled D=10, neutral; 5 episodes a network" in " ".join(stdout.split())
     rows = {line.split()[0]: line.split() for line in stdout.splitlines() if line.strip()}
     assert rows["none"][1:4] == ["500.0±0.0", "500.0", "-"]
     assert rows["wifi-degraded"][1:4] == ["500.0±0.0", "500.0", "0.0%"]
@@ -84,7 +84,7 @@ def test_what_is_asked_of_the_play_is_what_is_played(policy):
 def test_a_horizon_that_is_one_for_all_is_in_the_title(policy):
     networks = ("--network", "wifi-normal", "--network", "wifi-degraded")
     _, stdout, _ = evaluate(policy, "--episodes", 1, *networks)
-    assert "scheduled 10, neutral" in stdout
+    assert "scheduled D=10, neutral" in stdout
     (heading,) = [line.split() for line in stdout.splitlines() if line.startswith(" network")]
     assert heading[1] == "return"
 
@@ -93,7 +93,7 @@ def test_a_horizon_that_is_fitted_to_each_network_has_a_column():
     networks = ("--network", "wifi-normal", "--network", "wifi-degraded")
     status, stdout, stderr = evaluate("linear-predict", "--episodes", 1, *networks)
     assert status == 0, stderr
-    assert "scheduled D, neutral" in stdout and "D: decided so many ticks ahead" in stdout
+    assert "scheduled D, neutral" in stdout and "decided D ticks ahead" in stdout
     rows = {line.split()[0]: line.split() for line in stdout.splitlines() if line.strip()}
     assert rows["network"][1:3] == ["D", "return"]
     assert (rows["wifi-normal"][1], rows["wifi-degraded"][1]) == ("4", "10")
@@ -121,6 +121,13 @@ def test_the_usual_networks_are_gone_through_unless_others_are_named():
     assert asked == ["none", "ethernet-clean", "wifi-normal", "wifi-degraded"]
 
 
+def test_the_greatest_seed_is_one_for_any_number_of_episodes():
+    words = ("--network", "wifi-normal", "--episodes", 3, "--seed", 2**64 - 1, "--json")
+    status, stdout, stderr = evaluate("linear", *words)
+    assert status == 0, stderr
+    assert json.loads(stdout)["scores"][0]["seeds"] == [2**64 - 1, 0, 1]
+
+
 def test_success_is_told_of_a_task_with_a_goal(tmp_path):
     file = lstm(make_vector_task(DOORKEY, 1).description, FeatureSpec(), GridLayout(), choose="sampled")
     path = tmp_path / "key.safetensors"
@@ -129,6 +136,34 @@ def test_success_is_told_of_a_task_with_a_goal(tmp_path):
     status, stdout, stderr = evaluate(path, *words)
     assert status == 0, stderr
     assert "success" in stdout and "limit_ticks 20" in stdout
+    assert "newest, neutral; 2 episodes a network" in " ".join(stdout.split())
+
+
+def test_a_long_name_stays_on_its_line_beside_all_columns():
+    words = ("doorkey-baseline", "--episodes", 2, "--option", "limit_ticks=20")
+    status, stdout, stderr = evaluate(*words, "--network", "none", "--network", "wifi-degraded@oneway")
+    assert status == 0, stderr
+    (row,) = [line.split() for line in stdout.splitlines() if "wifi-degraded" in line]
+    assert row[0] == "wifi-degraded@oneway" and "160±57" in row
+    assert max(len(line.rstrip()) for line in stdout.splitlines()) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), ("scheduled: ", "neutral: ")),
+        (("--actuator", "newest", "--fallback", "hold"), ("newest: ", "hold: ")),
+        (("--actuator", "planned"), ("planned: ", "neutral: ")),
+        (("--actuator", "stop-and-wait"), ("stop-and-wait: ", "neutral: ")),
+    ],
+    ids=str,
+)
+def test_what_the_words_of_the_title_mean_is_said_below(policy, words, told):
+    status, stdout, stderr = evaluate(policy, "--network", "none", "--episodes", 1, *words)
+    assert status == 0, stderr
+    legend = stdout.partition("return: ")[2].splitlines()
+    assert tuple(line.partition(": ")[0] + ": " for line in legend[3:5]) == told
+    assert "1 episode a network" in " ".join(stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -147,6 +182,7 @@ def test_success_is_told_of_a_task_with_a_goal(tmp_path):
         (("linear", "--actuator", "stop-and-wait", "--fallback", "hold"), 2, "plays each decision once"),
         (("linear", "--output", "/nowhere/a.json"), 2, "cannot write /nowhere/a.json"),
         (("linear", "--episodes", "0"), 2, "--episodes"),
+        (("linear", "--seed", 2**64), 2, "'--seed'"),
     ],
     ids=str,
 )

@@ -25,12 +25,31 @@ def test_files_are_counted_and_nothing_else() -> None:
         "  CC [M]  net/x.o",
     )
     assert progress.files == 4
-    assert str(progress) == f"compiling: 4 of about {TYPICAL_FILES} files"
+    assert progress.text(1.0) == f"compiling: 4 of about {TYPICAL_FILES} files"
     assert not progress.complaint
 
 
 def test_more_than_usual_promises_nothing() -> None:
-    assert "about" not in str(after(*["  CC      a.o"] * (TYPICAL_FILES + 1)))
+    text = after(*["  CC      a.o"] * (TYPICAL_FILES + 1)).text(300.0)
+    assert text == f"compiling: {TYPICAL_FILES + 1} files"
+
+
+@pytest.mark.parametrize(
+    ("files", "elapsed_s", "left"),
+    [
+        (19, 60.0, ""),  # too few to tell
+        (TYPICAL_FILES // 10, 30.0, ", about 4 min left"),
+        (TYPICAL_FILES // 10, 138.0, ", about 21 min left"),  # 23 minutes of a busy machine
+        (TYPICAL_FILES // 2, 300.0, ", about 5 min left"),
+        (TYPICAL_FILES - 10, 300.0, ", less than a minute left"),
+        (TYPICAL_FILES, 300.0, ", less than a minute left"),
+    ],
+)
+def test_the_time_left_is_told_by_what_the_files_so_far_have_taken(
+    files: int, elapsed_s: float, left: str
+) -> None:
+    progress = after(*["  CC      a.o"] * files)
+    assert progress.text(elapsed_s) == f"compiling: {files} of about {TYPICAL_FILES} files{left}"
 
 
 @pytest.mark.parametrize(

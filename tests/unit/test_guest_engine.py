@@ -205,7 +205,7 @@ def test_virtual_time_without_a_kernel_for_it_says_how_to_get_one(monkeypatch: p
     done = CliRunner().invoke(main, ["exec", "--profile", "loss=1%", "--virtual-time", "--", "true"])
     assert done.exit_code == 1
     assert "no guest kernel with time travel" in done.stderr
-    assert "netlab guest build (about 5 minutes)" in done.stderr
+    assert f"hint: {engine_choice.BUILD_HINT}\n" in done.stderr
 
 
 def test_virtual_time_runs_the_newest_kernel_with_time_travel(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import msgspec
 import numpy as np
 import pytest
@@ -11,9 +13,10 @@ from policy_files import SYSTEM_A, SYSTEM_B, cartpole_transitions, linear_system
 from netlab.agents.cartpole_linear import LinearCartPole
 from netlab.agents.cartpole_physics import CartPolePhysics, CartPolePhysicsColumns
 from netlab.agents.fit_model import fit_model
-from netlab.agents.learned_model import read_model, write_model
+from netlab.agents.learned_model import LearnedModel, read_model, write_model
 from netlab.agents.model_columns import Monomials
 from netlab.agents.model_error import measure_errors
+from netlab.agents.tensor_file import write_tensors
 from netlab.agents.transitions import read_transitions, write_transitions
 from netlab.control import Edge, Neutral, Remote, Responder, Scheduled
 from netlab.envs.cartpole import CartPole
@@ -166,6 +169,42 @@ def test_the_largest_numbers_there_are_raise_nothing_and_stay_numbers(options):
         for tick in range(256):
             predicted = model.predict(predicted, (0, 1, None)[tick % 3])
     assert np.isfinite(predicted).all()
+
+
+EVERY_TENSOR = ("weight", "hidden_weight", "hidden_bias", "output_weight", "change_scale", "residual_sd")
+
+
+@pytest.mark.parametrize("name", EVERY_TENSOR)
+def test_numbers_that_come_to_none_are_refused(tmp_path, name):
+    """Each is finite, and what the model would predict of them is not."""
+    model = fit_model(cartpole_transitions(500, 7), hidden=4, members=2)
+    tensors = {key: tensor.copy() for key, tensor in model.tensors.items()}
+    tensors[name][...] = 1e308
+    blamed = "weight" if name == "change_scale" else name.replace("bias", "weight")
+    with pytest.raises(SpecError, match=rf"{blamed} is so large that what it predicts is no number"):
+        LearnedModel(model.card, tensors)
+    write_tensors(tmp_path / "m.safetensors", model.card, tensors, max_bytes=1 << 20)
+    with pytest.raises(SpecError, match=r"m\.safetensors: is not a file of a learned model"):
+        read_model(tmp_path / "m.safetensors")
+
+
+@pytest.mark.parametrize("name", ["weight", "hidden_weight", "output_weight"])
+@pytest.mark.parametrize("number", [1e290, -1e290])
+def test_what_is_not_refused_predicts_numbers_and_warns_of_nothing(name, number):
+    model = fit_model(cartpole_transitions(500, 7), hidden=4, members=2)
+    tensors = model.tensors | {
+        name: np.full_like(model.tensors[name], number),
+        "state_scale": np.full(4, 1e-300),
+        "state_mean": np.full(4, 1e308),
+    }
+    made = LearnedModel(model.card, tensors)
+    states, neutral = np.array([[0.0, 1.7e308, -1.7e308, 1.0]]), np.zeros(1, bool)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(256):
+            states = made.columns.predict(states, np.ones(1, np.int64), neutral)
+            assert not np.isnan(states).any()
+            made.columns.predict_members(states, np.ones(1, np.int64), neutral)
 
 
 @pytest.mark.parametrize("action", [2, -1, 0.5, "0", np.zeros(2)], ids=repr)

@@ -27,6 +27,9 @@ class Dictated:
         self._next = 0
         self.ticks = self._coming[0]
 
+    def begin_episode(self):
+        pass
+
     def note(self, observation):
         self.ticks = self._coming[self._next % len(self._coming)]
         self._next += 1

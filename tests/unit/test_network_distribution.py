@@ -28,7 +28,7 @@ from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import PRESETS, parse_preset
 from netlab.traces.profile import LinkProfile
 from netlab.traces.seed import link_seed
-from netlab.traces.toml_network import parse_distribution, parse_network
+from netlab.traces.toml_network import BUILT_IN, parse_distribution, parse_network
 
 PAGE = (Path(__file__).parents[2] / "docs" / "network-distributions.md").read_text()
 N = 2000
@@ -240,6 +240,13 @@ def test_a_slip_in_a_name_says_what_was_meant():
             parse_network(text)
 
 
+def test_where_no_network_has_the_name_the_distributions_are_listed_too():
+    for words in ("xyz", "randon"):
+        with pytest.raises(ProfileError, match="unknown network") as caught:
+            parse_network(words)
+        assert all(name in caught.value.hint for name in (*BUILT_IN, *PRESETS))
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     binary = tmp_path / "b.toml"
     binary.write_bytes(b"clean_ratio = \xff")
@@ -327,6 +334,30 @@ def test_what_is_no_pool_is_refused():
         (lambda: NetworkPool(RANDOM, 1, 0), "size = 0"),
         (lambda: NetworkPool(RANDOM, -1), "run_seed = -1"),
         (lambda: NetworkPool(RANDOM, 1, 5).pair(5), "number = 5"),
+        *(
+            (
+                lambda value=value: NetworkPool(RANDOM, 1, value),
+                rf"size = {re.escape(repr(value))}: must be a whole",
+            )
+            for value in (1.5, 2.0, True, "4", None, [4])
+        ),
+        *(
+            (
+                lambda value=value: NetworkPool(RANDOM, value),
+                rf"run_seed = {re.escape(repr(value))}: must be a whole",
+            )
+            for value in (1.0, True, "1", None, [1])
+        ),
+        (lambda: NetworkPool(RANDOM, 1, 65537), r"size = 65537: must be within 1 \.\. 65536"),
+        (lambda: NetworkPool(RANDOM, 2**64), "run_seed = 18446744073709551616"),
+        (lambda: NetworkPool("random"), "str: a pool draws from a NetworkDistribution"),
+        (lambda: NetworkPool(None), "NoneType: a pool draws from a NetworkDistribution"),
     ):
+        link_seed(1, "networks", "forward", 0)  # True and 1.0 are not taken for the 1 that was hashed before
         with pytest.raises(ProfileError, match=words):
             make()
+
+
+def test_a_pool_takes_the_whole_numbers_of_numpy():
+    given, plain = NetworkPool(RANDOM, np.uint64(2**64 - 1), np.int64(3)), NetworkPool(RANDOM, 2**64 - 1, 3)
+    assert type(len(given)) is int and given.pairs == plain.pairs

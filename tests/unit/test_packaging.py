@@ -61,6 +61,26 @@ def test_wheel_holds_each_room_and_its_data(wheel_names: list[str]) -> None:
     assert {f"netlab/agents/shipped/{name}" for name in shipped} <= set(wheel_names)
 
 
+@pytest.mark.parametrize("called", ["netlab", "clone"])
+def test_an_editable_install_is_found_from_the_folder_above_the_clone(tmp_path: Path, called: str) -> None:
+    """A folder called netlab is a namespace package to who stands above it; what is installed comes first."""
+    clone = tmp_path / called
+    unwanted = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "tests", "docs", "shipped")
+    shutil.copytree(ROOT, clone, symlinks=True, ignore=unwanted)
+    shutil.copy(ROOT / "README.md", clone)
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps"]
+    pip += ["--no-build-isolation", "--ignore-installed", "--prefix", str(tmp_path / "site"), "-e", str(clone)]
+    subprocess.run(pip, check=True, capture_output=True)
+    (packages,) = (tmp_path / "site").glob("**/site-packages")
+    script = f"import site; site.addsitedir({str(packages)!r}); import netlab, netlab.envs; print(netlab.__file__)"
+    for rooms in ("", "import envs"):
+        # -S: of this interpreter's own packages none is in the way.
+        words = [sys.executable, "-S", "-c", f"{script}\n{rooms}"]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert Path(done.stdout.strip()).samefile(clone / "netlab" / "__init__.py"), done.stderr
+        assert ("No module named 'envs'" in done.stderr) is bool(rooms), done.stderr
+
+
 def test_help_loads_click_alone() -> None:
     script = "import sys, netlab.cli.main as m; m.main(['--help'], standalone_mode=False); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -92,8 +112,9 @@ def test_one_door_to_each_library() -> None:
 
 # What each room may import beside the standard library and itself: the table of docs/architecture.md.
 GROUND = {"netlab", "netlab.errors", "netlab.units", "netlab.messages", "netlab.stop_signals", "msgspec",
-          "netlab.charge", "netlab.clock_name", "netlab.cpu_tokens", "netlab.did_you_mean",
-          "netlab.whole_file", "netlab.working_folder"}  # fmt: skip
+          "netlab.actuator_traits", "netlab.charge", "netlab.clock_name", "netlab.cpu_tokens",
+          "netlab.did_you_mean", "netlab.install_hint", "netlab.whole_file", "netlab.whole_number",
+          "netlab.working_folder"}  # fmt: skip
 ALLOWED = {
     "netlab/wire": GROUND | {"netlab.wire", "numpy", "cryptography"},
     "netlab/control": GROUND | {"netlab.control", "numpy"},

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlab.errors import SpecError, TraceError
+from netlab.install_hint import install_hint
 from netlab.traces.capture.capture_filter import PRESETS, filter_program
 from netlab.traces.capture.capture_stream import CaptureStream
 from netlab.traces.capture.captured_packet import CapturedPacket
@@ -182,7 +183,7 @@ def test_without_scapy_the_error_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "scapy.utils", None)
     with pytest.raises(TraceError, match="needs scapy") as caught:
         read(pcap(PACKETS))
-    assert caught.value.hint == f"{sys.executable} -m pip install 'netlab-rl[capture]'"
+    assert caught.value.hint == install_hint("capture")
     monkeypatch.undo()
     assert read(pcap(PACKETS))[1] == ""
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from policy_files import mlp_file
 
+from netlab.agents.policy_file import write_policy
+from netlab.control.feature_spec import FeatureSpec
+from netlab.envs.registry import make_task
 from netlab.episode.corner import ModelCorner
 from netlab.episode.run import read_ticks
+from netlab.errors import LabError
+from netlab.messages import ADAPTIVE_HORIZON
 from netlab.modes.corner import CornerMode
+from netlab.modes.local import LocalMode
 from netlab.modes.plan import RunPlan
 from netlab.modes.request import RunRequest
-from netlab.tables.parity_difference import by_episode, first_differences, of_log
-from netlab.tables.parity_wrapper import play_in_wrapper
+from netlab.tables import parity_cell
+from netlab.tables.parity_cell import CLOSE_US, Parting, answers_ns, nearest_us
+from netlab.tables.parity_difference import FirstDifference, by_episode, first_differences, of_log
+from netlab.tables.parity_wrapper import EpisodeTick, play_in_wrapper
+from netlab.traces.packets.packet_log import PacketRecord
 
 
 def both(tmp_path: Path, **asked):
@@ -33,6 +44,8 @@ def both(tmp_path: Path, **asked):
         ("doorkey-baseline", "wifi-degraded@oneway", {}),
         ("doorkey-baseline", "wifi-degraded@oneway", {"actuator": "stop-and-wait"}),
         ("doorkey-aware", "wifi-degraded", {"options": {"limit_ticks": 160}}),
+        ("linear-predict", "wifi-normal", {"horizon_ticks": ADAPTIVE_HORIZON, "options": {"push_n": 3.0}}),
+        ("cartpole-predictor", "wifi-degraded", {"actuator": "planned", "horizon_ticks": ADAPTIVE_HORIZON}),
     ],
 )
 def test_every_episode_begins_on_fresh_links_with_draws_of_its_own(tmp_path, policy, network, options) -> None:
@@ -42,6 +55,33 @@ def test_every_episode_begins_on_fresh_links_with_draws_of_its_own(tmp_path, pol
     assert here == there
     first, *others = [[(one.source, one.age_ticks, one.action) for one in ticks] for ticks in by_episode(here)]
     assert all(first != other for other in others), "they are other episodes, not one four times"
+
+
+@pytest.mark.parametrize("mode", [LocalMode(), CornerMode("model", ModelCorner())], ids=["local", "model"])
+def test_an_adaptive_horizon_begins_anew_with_each_episode(tmp_path, mode) -> None:
+    asked = {"network": "wifi-normal"} if mode.name == "model" else {}
+    request = RunRequest(policy="linear-predict", horizon_ticks=ADAPTIVE_HORIZON, episodes=3, seed=5, **asked)
+    mode.play(RunPlan.of(request, mode.between), tmp_path / "ticks.jsonl", lambda text: None)
+    lines = [json.loads(line) for line in (tmp_path / "ticks.jsonl").read_text().splitlines()]
+    for episode in range(3):
+        told = [line["horizon_ticks"] for line in lines if line["episode"] == episode]
+        reaches = [ticks for ticks in told if ticks != ADAPTIVE_HORIZON]
+        assert reaches[0] == 10, "0.2 s at 50 Hz"
+        assert reaches[-1] < 10, "which the link does not need"
+
+
+@pytest.mark.parametrize("horizon_ticks", [4, ADAPTIVE_HORIZON])
+def test_what_features_hold_of_the_network_is_of_the_episode_alone(tmp_path, horizon_ticks) -> None:
+    features = FeatureSpec(stack=2, actions=3, age=True, acknowledgement=8, network=True)
+    task = make_task("netlab/Reacher-v0")
+    path = tmp_path / "sees-all.safetensors"
+    write_policy(mlp_file(task.description, features, (8,), actuator="scheduled", horizon_ticks=7), path)
+    task.close()
+    asked = {"network": "wifi-degraded", "horizon_ticks": horizon_ticks, "options": {}}
+    here, there = both(tmp_path, policy=str(path), episodes=3, seed=2, **asked)
+    assert first_differences(here, there) == [] and len(by_episode(here)) == 3
+    played = [sum(one.source == "remote" for one in ticks) for ticks in by_episode(here)]
+    assert min(played) > 70, "more than a window of what is measured"
 
 
 def test_another_run_seed_is_another_run(tmp_path) -> None:
@@ -62,3 +102,85 @@ def test_a_difference_is_found_where_it_begins(tmp_path) -> None:
     shorter = [one for one in here if one.tick < 5]
     ended = first_differences(shorter, here)[0]
     assert (ended.what, ended.tick, ended.here) == ("end", 5, None)
+
+
+def tick(number: int, episode: int = 0, action: int = 1) -> EpisodeTick:
+    return EpisodeTick(episode, number, "remote", 2, action, 1.0)
+
+
+def test_a_tick_that_one_side_left_out_is_no_tick_of_another_kind() -> None:
+    whole, gap = [tick(0), tick(1, action=0), tick(2)], [tick(0), tick(2), tick(3)]
+    (found,) = first_differences(whole, gap)
+    assert (found.what, found.tick) == ("tick", 1)
+    (turned,) = first_differences(gap, whole)
+    assert (turned.what, turned.tick) == ("tick", 1)
+
+
+def test_episodes_are_paired_by_their_number() -> None:
+    whole = [tick(0, episode) for episode in range(3)]
+    for part in (whole[1:], whole[:2], [whole[0], whole[2]]):
+        with pytest.raises(LabError, match="is on one alone") as caught:
+            first_differences(whole, part)
+        assert caught.value.hint and "3 episodes on one side, 2 on the other" in str(caught.value)
+    other = [whole[0], tick(0, 1, action=0), whole[2]]
+    assert [one.episode for one in first_differences(whole, other)] == [1]
+
+
+PERIOD_NS = 20_000_000
+
+
+def test_a_race_is_found_as_many_ticks_before_as_it_takes_to_show() -> None:
+    begin = 7 * PERIOD_NS
+    raced = begin + 40 * PERIOD_NS - 700  # in time for tick 40 of the model, late for services
+    arrived = sorted([raced, *(begin + n * PERIOD_NS + 9_000_000 for n in range(30, 60))])
+    for parted in (39, 40, 41):
+        assert nearest_us(arrived, begin, PERIOD_NS, parted, 0) == pytest.approx(0.7)
+    assert nearest_us(arrived, begin, PERIOD_NS, 50, 0) == pytest.approx(9000.0)
+    assert nearest_us(arrived, begin, PERIOD_NS, 50, 10) == pytest.approx(0.7)
+    assert nearest_us(arrived, begin, PERIOD_NS, 55, 10) == pytest.approx(9000.0)
+    assert nearest_us(arrived, begin, PERIOD_NS, 0, 10) is None and nearest_us([], begin, PERIOD_NS, 3, 0) is None
+    assert nearest_us([begin - 300], begin, PERIOD_NS, 0, 5) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("policy", "network", "reach"),
+    [("cartpole-scheduled", "wifi-degraded", 16), ("cartpole-paper", "wifi-degraded", 0), ("linear", "none", 0)],
+)
+def test_how_long_it_takes_to_show_follows_from_the_actuator(policy: str, network: str, reach: int) -> None:
+    plan = RunPlan.of(RunRequest(policy=policy, network="" if network == "none" else network), "link")
+    assert parity_cell._reach_ticks(plan) == (plan.horizon_ticks if reach else 0) == reach
+
+
+def packet(direction: str, sent_ns: int, delivered_ns: int | None) -> PacketRecord:
+    return PacketRecord(sent_ns, "edge-agent", direction, 147, "delivered", delivered_ns)
+
+
+def test_only_answers_race_and_one_without_any_delay_does_not() -> None:
+    records = [
+        packet("forward", 0, 0),
+        packet("back", 0, 0),  # at once, both ways: late for tick 0 wherever it is played
+        packet("forward", 20, 25),
+        packet("back", 25, 25),
+        packet("back", 25, 22),
+        packet("back", 30, None),
+    ]
+    assert answers_ns(records) == [22, 25]
+
+
+def test_where_an_episode_parts_is_said_with_the_nearest_answer_of_that_episode() -> None:
+    """Of the second episode: its own beginning counts, not that of the run."""
+    plan = RunPlan.of(RunRequest(policy="cartpole-paper", network="wifi-degraded", episodes=2, seed=3), "link")
+    wrapper = play_in_wrapper(plan)
+    records = parity_cell.play_on_model(parity_cell.episode_plan(plan)).packets.records
+    observed = [one.sent_ns for one in records if one.direction == "forward"]
+    begin_ns = observed[len(by_episode(wrapper)[0])]
+    offsets = {
+        (at - begin_ns) // PERIOD_NS: (at - begin_ns) % PERIOD_NS for at in answers_ns(records) if at > begin_ns
+    }
+    number = next(n for n, offset in offsets.items() if n > 2 and offset < 5_000_000)
+    found = [FirstDifference(1, number, "age", None, None)]
+    (parting,) = parity_cell._partings(plan, found, wrapper)
+    expected = min(min(o, PERIOD_NS - o) for n, o in offsets.items() if n in (number - 1, number))
+    assert parting.nearest_us is not None and parting.nearest_us * 1e3 <= expected + 1
+    assert parting.is_race == (parting.nearest_us <= CLOSE_US)
+    assert not Parting(0, 0, "age", None).is_race and Parting(0, 0, "age", CLOSE_US).is_race

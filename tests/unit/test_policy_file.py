@@ -147,6 +147,18 @@ CARDS = {
     "a stack of none": ({"features": {"stack": 0}}, "stack"),
     "features nobody has": ({"features": {"smell": True}}, "smell"),
     "a horizon of none": ({"horizon_ticks": 0}, "horizon_ticks"),
+    "a horizon that is no word": ({"horizon_ticks": "some"}, "horizon_ticks"),
+    "an empty name": ({"name": ""}, r"\$\.name"),
+    "a name that drives a terminal": ({"name": "\x1b[31mred"}, r"\$\.name"),
+    "a summary of two lines": ({"summary": "red\n\nfoo"}, r"\$\.summary"),
+    "a summary that ends a line": ({"summary": "red\n"}, r"\$\.summary"),
+    "a summary that is turned about": ({"summary": "red\u202eder"}, r"\$\.summary"),
+    "a version that clears the screen": (
+        {"training": {"command": "x", "seed": 1, "steps": 1, "versions": {"numpy": "\x9b2J"}}},
+        r"\$\.training\.versions",
+    ),
+    "no rate to speak of": ({"task": {**msgspec.to_builtins(CARTPOLE), "rate_hz": 5e-324}}, r"\$\.task\.rate_hz"),
+    "a tick of thirty years": ({"task": {**msgspec.to_builtins(CARTPOLE), "rate_hz": 1e-9}}, r"\$\.task\.rate_hz"),
     "a row of a million": ({"features": {"stack": 64, "actions": 256}}, "float32"),
 }
 
@@ -209,6 +221,8 @@ ENTRIES = {
     "an unknown type": {"dtype": "Q7", "shape": [2], "data_offsets": [0, 8]},
     "half floats": {"dtype": "F16", "shape": [4], "data_offsets": [0, 8]},
     "brain floats": {"dtype": "BF16", "shape": [4], "data_offsets": [0, 8]},
+    "bytes of floats": {"dtype": "F8_E4M3", "shape": [8], "data_offsets": [0, 8]},
+    "halves of bytes": {"dtype": "F4", "shape": [16], "data_offsets": [0, 8]},
 }
 
 
@@ -217,7 +231,30 @@ def test_an_array_that_is_not_there_is_refused(path, what):
     write_policy(linear_file(), path)
     metadata = header_of(path)[0]["__metadata__"]
     write_header(path, {"__metadata__": metadata, "actor.0.weight": ENTRIES[what]}, bytes(8))
-    with pytest.raises(SpecError):
+    with pytest.raises(SpecError) as caught:
+        read_policy(path)
+    kind = ENTRIES[what]["dtype"]
+    if kind != "F32":
+        assert f"is not a policy file: 'actor.0.weight' holds {kind}: must be one of F32, F64" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "twice"),
+    [
+        ('"actor.0.bias"', "actor.0.weight"),  # named as the other is
+        ('"data_offsets"', "dtype"),
+        ('{"__metadata__":', "__metadata__"),
+    ],
+)
+def test_a_header_that_says_a_thing_twice_is_refused(path, text, twice):
+    """Other readers take the first, or the last: two of them would see two policies in one file."""
+    write_policy(linear_file(), path)
+    header, rest = header_of(path)
+    written = json.dumps(header, separators=(",", ":"))
+    assert text in written
+    change = f'{{"__metadata__":{{}},"{twice}":' if twice == "__metadata__" else f'"{twice}"'
+    write_header(path, written.replace(text, change, 1).encode(), rest)
+    with pytest.raises(SpecError, match=f"is not a policy file: .*'{twice}' stands in its header twice"):
         read_policy(path)
 
 

@@ -32,6 +32,16 @@ def test_a_number_out_of_its_bounds_is_refused_by_name(field: str, value: object
     with pytest.raises(SpecError, match=words) as caught:
         PPOConfig(**{field: value})
     assert caught.value.key == field
+    assert caught.value.hint
+
+
+def test_an_iteration_that_no_checkpoint_holds_is_told_by_its_size() -> None:
+    with pytest.raises(
+        SpecError, match="65536 environments x 65536 steps are an iteration of 4294967296"
+    ) as caught:
+        PPOConfig(environments=65536, horizon_steps=65536, reset_every_iterations=1)
+    assert (caught.value.key, caught.value.hint[:11]) == ("horizon_steps", "at most 256")
+    PPOConfig(environments=65536, horizon_steps=256, reset_every_iterations=1)
 
 
 def test_sequences_stay_whole() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
+from toy_vector_env import ToyVectorEnv
 
 from netlab.agents.acting import Actor, make_actor, make_sampler
 from netlab.agents.networks import make_network
@@ -71,3 +73,27 @@ def test_the_answer_whose_end_nobody_saw_is_left_out(network: str | None, kind: 
         assert rollout.rewards[:t, n].any()
     ended = np.flatnonzero(cut.any(axis=1))[-1]
     np.testing.assert_array_equal(rollout.asked[: ended + 1], (asked & ~left_out)[: ended + 1])
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_a_last_observation_that_is_a_question_is_met_with_the_memory_of_its_episode(mode: AutoresetMode) -> None:
+    """The state behind a time limit is what the network remembers of the whole episode, not nothing."""
+    env = ToyVectorEnv(N, mode, length=4, cut=True)
+    config = PPOConfig(network="lstm", lstm_units=8, horizon_steps=11)
+    rng, steps = np.random.default_rng(5), VectorSteps(env, wants_privileged=False)
+    moment = steps.reset(0)
+    spaces = steps.spaces(moment)
+    named = make_network(config, spaces, rng).named_parameters()
+    actor = make_actor({name: weight.detach().numpy() for name, weight in named}, config)
+    rollout = Collector(steps, moment, actor, make_sampler(spaces.action), config.horizon_steps).collect(rng)
+    tails = rollout.tails
+    assert len(tails.steps) > 2 * N  # each environment is cut off at least twice, and at the rollout's end
+    for tail, (end, n) in enumerate(zip(*divmod(tails.steps[:-N], N), strict=True)):
+        begins = np.flatnonzero(rollout.starts[: end + 1, n])[-1]
+        state = np.zeros((2, 1, 8), dtype=np.float32)
+        for t in range(begins, end + 1):
+            assert rollout.asked[t, n]
+            _, state = actor.act(rollout.observations[t, n][None], state)
+        assert np.abs(state).max() > 0.01
+        np.testing.assert_allclose(tails.states[:, tail], state[:, 0], atol=1e-6)
+        np.testing.assert_array_equal(tails.observations[tail], env.seen_at(np.array([4]))[0][0])

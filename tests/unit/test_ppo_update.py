@@ -11,7 +11,7 @@ from toy_vector_env import ToyVectorEnv
 
 from netlab.agents.acting import make_actor, make_sampler
 from netlab.agents.networks import Inputs, make_network
-from netlab.agents.ppo import PPO
+from netlab.agents.ppo import PPO, Losses
 from netlab.agents.ppo_batches import Batch, Targets
 from netlab.agents.ppo_config import PPOConfig
 from netlab.agents.ppo_spaces import PPOSpaces
@@ -109,6 +109,38 @@ def test_the_losses_are_those_of_the_paper() -> None:
     probabilities = torch.softmax(output, 1)
     entropy = -(probabilities * probabilities.log()).sum(1).mean()
     assert losses.entropy.item() == pytest.approx(entropy.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize(("weight", "least", "most"), [(0.0, 0.0, 0.2), (1.0, 0.5, 1.0)])
+def test_a_reward_for_entropy_makes_a_policy_draw_more_evenly(weight: float, least: float, most: float) -> None:
+    """Of a policy that is nearly sure, where no action is better than another."""
+    config = structs.replace(CONFIG, entropy_weight=weight, value_weight=0.0, minibatches=1, epochs=20)
+    rng = np.random.default_rng(0)
+    steps = VectorSteps(ToyVectorEnv(8, AutoresetMode.SAME_STEP), wants_privileged=False)
+    moment = steps.reset(0)
+    spaces = steps.spaces(moment)
+    network = make_network(config, spaces, rng)
+    weights = {name: one.detach().numpy() for name, one in network.named_parameters()}
+    (bias,) = [one for name, one in weights.items() if name.startswith("actor.") and one.shape == (2,)]
+    bias[:] = 2.0, -2.0
+    rollout = Collector(steps, moment, make_actor(weights, config), make_sampler(spaces.action), 12).collect(rng)
+    rollout.actions[:] = 0  # what is always done is no better than itself
+    rollout.rewards[:] = 0.0
+    ppo = PPO(network, spaces, config)
+    assert least < ppo.update(rollout, rng, 0.02).entropy < most
+
+
+def objective(**losses: float) -> float:
+    spaces = PPOSpaces(observation=3, action=Space(kind="discrete", dtype="int64", n=2))
+    config = structs.replace(CONFIG, value_weight=0.5, entropy_weight=0.25)
+    ppo = PPO(make_network(config, spaces, np.random.default_rng(0)), spaces, config)
+    given = {name: torch.tensor(value) for name, value in losses.items()}
+    return ppo._objective(Losses(**given, log_ratios=torch.zeros(1))).item()
+
+
+def test_the_objective_is_eq_9() -> None:
+    """What is made small: -L^CLIP + c1 L^VF - c2 S."""
+    assert objective(policy=3.0, value=8.0, entropy=2.0) == 3.0 + 0.5 * 8.0 - 0.25 * 2.0
 
 
 def test_a_rollout_without_a_question_teaches_nothing_and_says_so() -> None:

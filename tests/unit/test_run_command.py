@@ -171,6 +171,27 @@ def test_what_a_mode_does_not_take_is_refused_with_what_to_do(words: list[str], 
     assert "Traceback" not in stderr
 
 
+@pytest.mark.parametrize("mode", ["model", "lab"])
+@pytest.mark.parametrize("network", ["random", " random", "mine.toml"])
+def test_a_distribution_is_called_one_and_where_it_can_be_used_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, network: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text('clean_ratio = "20%"\n[each]\ndelay = ["0ms", "100ms"]\n')
+    status, stdout, stderr = run("linear", "--mode", mode, "--network", network)
+    assert (status, stdout) == (2, "")
+    assert f"{network!r} is a distribution of networks, and run plays one network" in stderr
+    assert f"netlab eval POLICY --network {network}" in stderr and "netlab profile list" in stderr
+
+
+def test_a_file_of_one_network_is_played_and_a_broken_one_named(tmp_path: Path) -> None:
+    one, broken = tmp_path / "one.toml", tmp_path / "broken.toml"
+    one.write_text('[link]\ndelay = "5ms"\n'), broken.write_text("[link")
+    assert run("linear", "--mode", "model", "--network", str(one))[0] == 0
+    status, _, stderr = run("linear", "--mode", "model", "--network", str(broken))
+    assert status == 2 and "broken.toml" in stderr and "distribution of networks" not in stderr
+
+
 def test_no_result_overwrites_the_policy_or_another_result(saved: Path, tmp_path: Path) -> None:
     before, one = saved.read_bytes(), tmp_path / "one"
     for words, complaint in (
@@ -196,3 +217,11 @@ def test_a_policy_in_a_lab_file_is_relative_to_it(tmp_path: Path, saved: Path) -
     (folder / saved.name).unlink()
     result = CliRunner().invoke(main, ["lab", "run", str(spec), "--on", "model"])
     assert result.exit_code == 2 and "episode.policy" in result.stderr and str(folder) in result.stderr
+
+
+def test_seeds_have_64_bits() -> None:
+    words = ("linear-predict", "--mode", "model", "--network", "wifi-normal", "--episodes", 2)
+    document = played(*words, "--seed", 2**64 - 1)
+    assert document["seed"] == 2**64 - 1 and len(document["run"]["episodes"]) == 2
+    status, _, stderr = run(*words, "--seed", 2**64)
+    assert status == 2 and "'--seed'" in stderr

@@ -18,6 +18,7 @@ from netlab.modes.plan import RunPlan
 from netlab.modes.remote import RemoteMode
 from netlab.modes.report import RunReport
 from netlab.modes.request import RunRequest
+from netlab.scoring.listed_policy import ListedPolicy
 
 LOCAL: Mode = LocalMode()
 MODEL: Mode = CornerMode("model", ModelCorner())
@@ -60,6 +61,16 @@ def test_a_file_without_a_number_is_fitted_where_the_network_is_known_and_adapts
     path = tmp_path / "adaptive.safetensors"
     write_linear(path, rate_hz=50.0, horizon_ticks=None)
     assert plan(mode, str(path), network=network).horizon_ticks == horizon
+
+
+@pytest.mark.parametrize(("mode", "network"), [(LOCAL, ""), (MODEL, "wifi-normal"), (REMOTE, "")])
+def test_a_file_that_says_adaptive_adapts_everywhere(tmp_path: Path, mode: Mode, network: str) -> None:
+    path = tmp_path / "adaptive.safetensors"
+    write_linear(path, rate_hz=50.0, horizon_ticks="adaptive")
+    assert plan(mode, str(path), network=network).horizon_ticks == ADAPTIVE_HORIZON
+    assert plan(mode, str(path), network=network, horizon_ticks=5).horizon_ticks == 5
+    assert plan(mode, str(path), network=network, actuator="newest").horizon_ticks == 1
+    assert ListedPolicy.of(str(path)).horizon_ticks == "adaptive"
 
 
 @pytest.mark.parametrize(

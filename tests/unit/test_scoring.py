@@ -21,12 +21,12 @@ from netlab.envs.registry import make_task
 from netlab.envs.virtual.options import NetworkOptions
 from netlab.envs.virtual.virtual_network import VirtualNetwork
 from netlab.errors import NetlabError, ProfileError, SpecError
+from netlab.network_words import as_network, find_network
 from netlab.scoring.course import Course
 from netlab.scoring.entrant import find_entrant
 from netlab.scoring.row_policy import RowPolicy
 from netlab.scoring.score import PlayedEpisodes
 from netlab.scoring.scorer import Overrides, score
-from netlab.training.network import as_network, find_network
 
 RICH = FeatureSpec(stack=3, actions=4, age=True)
 
@@ -183,6 +183,9 @@ def test_a_card_says_how_it_is_played_unless_something_else_is_asked():
         "scheduled", 9, 9, 9,
     ]  # fmt: skip
     assert [asked.apply(entrant, net, CARTPOLE).horizon for net in (None, one, many)] == [1, 10, "adaptive"]
+    adaptive = find_entrant(with_card(file, horizon_ticks="adaptive"))
+    assert [asked.apply(adaptive, net, CARTPOLE).horizon for net in (None, one, many)] == ["adaptive"] * 3
+    assert Overrides(horizon=4).apply(adaptive, one, CARTPOLE).horizon == 4
     assert Overrides(horizon=4).apply(numbered, one, CARTPOLE).horizon == 4
     assert Overrides(horizon="adaptive").apply(numbered, one, CARTPOLE).horizon == "adaptive"
     newest = Overrides(actuator="newest", fallback="hold").apply(numbered, one, CARTPOLE)
@@ -200,6 +203,15 @@ def test_policies_without_a_file_are_scored_one_by_one():
     assert (predicting.control.actuator, predicting.control.horizon) == ("scheduled", 1)
     assert predicting.card is None and predicting.returns == (500.0, 500.0)
     assert predicting.policy_sha256 == ""
+
+
+def test_after_the_last_seed_comes_the_first():
+    told = score(linear_file(), "wifi-degraded", seed=2**64 - 2, episodes=4, overrides=Overrides(horizon=2))
+    assert told.seeds == (2**64 - 2, 2**64 - 1, 0, 1)
+    assert (
+        told.returns[2:]
+        == score(linear_file(), "wifi-degraded", episodes=2, overrides=Overrides(horizon=2)).returns
+    )
 
 
 def test_the_gap_is_a_share_of_a_score_above_nothing():
@@ -222,7 +234,7 @@ def test_what_cannot_be_scored_is_refused(tmp_path):
         score(path, "wifi-degrade")
     with pytest.raises(SpecError, match="no option 'push'"):
         score(path, options={"push": 1})
-    for bad in ({"episodes": 0}, {"seed": -1}, {"seed": 2**64 - 1, "episodes": 2}):
+    for bad in ({"episodes": 0}, {"seed": -1}, {"seed": 2**64}):
         with pytest.raises(SpecError):
             score(path, **bad)
     wider = msgspec.structs.replace(CARTPOLE.observation, shape=(5,), low=(), high=())
@@ -231,3 +243,38 @@ def test_what_cannot_be_scored_is_refused(tmp_path):
         score(other)
     with pytest.raises(NetlabError, match="no task is called"):
         score(mlp_file(msgspec.structs.replace(CARTPOLE, name="Pendulum-v1"), FeatureSpec(), (4,)))
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        *(({"episodes": value}, "episodes") for value in (True, 1.5, 2.0, "3", None, 100_001)),
+        *(({"seed": value}, "seed") for value in (True, 1.5, "3", None, [1])),
+        *(({"network": value}, "network") for value in (None, 5)),
+        *(({"overrides": value}, "overrides") for value in (None, {"horizon": 3})),
+        *(({"options": value}, "options") for value in (None, 5)),
+        *(({"options": {"push_n": value}}, "push_n") for value in ("x", True)),
+        *(
+            ({"overrides": Overrides(horizon=value)}, "overrides: .*horizon")
+            for value in (0, -1, 257, True, 3.0, "9")
+        ),
+        ({"overrides": Overrides(actuator="new")}, "overrides: .*actuator"),
+        ({"overrides": Overrides(fallback=5)}, "overrides: .*fallback"),
+    ],
+    ids=repr,
+)
+def test_what_no_score_can_be_asked_for_is_named(asked, named):
+    with pytest.raises(SpecError, match=f"^{named}") as refused:
+        score("linear-predict", **{"episodes": 1, **asked})
+    assert refused.value.hint or named in ("episodes", "seed")
+    for policy in (None, 5):
+        with pytest.raises(SpecError, match=r"^policy: ") as refused:
+            score(policy)
+        assert "netlab agent policies" in refused.value.hint
+
+
+def test_numbers_of_numpy_are_taken_and_written_down_as_numbers():
+    overrides = Overrides(actuator="scheduled", horizon=np.int64(3))
+    told = score("linear-predict", episodes=np.int64(2), seed=np.uint64(2**64 - 1), overrides=overrides)
+    assert told.seeds == (2**64 - 1, 0) and told.control.horizon == 3
+    assert msgspec.json.decode(msgspec.json.encode(told))["control"]["horizon"] == 3

@@ -72,3 +72,10 @@ def test_neighbouring_steps_give_unrelated_bits():
 def test_bad_arguments_are_named(arguments, words):
     with pytest.raises(ProfileError, match=words.replace("(", r"\(")):
         link_seed(*arguments)
+
+
+@pytest.mark.parametrize("run_seed", [True, 1.0, np.int64(1)], ids=repr)
+def test_what_equals_a_seed_that_was_used_is_still_none(run_seed):
+    link_seed(1, "a", "forward", 0)
+    with pytest.raises(ProfileError, match=r"run_seed = .*: must be a whole number"):
+        link_seed(run_seed, "a", "forward", 0)

@@ -14,7 +14,13 @@ from netlab.agents.network_policy import NetworkPolicy
 from netlab.agents.policy import RECIPES, find_policy
 from netlab.agents.policy_file import read_policy
 from netlab.agents.policy_network import network_shapes
-from netlab.agents.shipped_policies import shipped_names, shipped_path, shipped_policies
+from netlab.agents.shipped_policies import (
+    kind_of,
+    shipped_names,
+    shipped_path,
+    shipped_policies,
+    training_seeds,
+)
 from netlab.cli.main import main
 from netlab.scoring.scorer import score
 from netlab.training.recipe import find_recipe, shipped_recipes
@@ -30,9 +36,16 @@ def test_each_has_a_recipe_and_a_first_seed_and_a_name_alone_is_that() -> None:
     for kind in KINDS:
         assert shipped_path(kind) == shipped_path(f"{kind}-1") == SHIPPED[f"{kind}-1"]
         assert find_policy(kind).sha256 == find_policy(f"{kind}-1").sha256
-    assert {name.rpartition("-")[0] for name in SHIPPED} == set(KINDS)
+    assert {kind_of(name) for name in SHIPPED} == set(KINDS)
     assert not {*SHIPPED, *KINDS} & RECIPES.keys()
     assert shipped_path("cartpole") is shipped_path("cartpole-paper-0") is shipped_path("") is None
+
+
+def test_training_seeds_are_of_one_kind_alone() -> None:
+    """``cartpole-paper`` is the beginning of the names of other kinds too."""
+    assert training_seeds("cartpole-paper") == [f"cartpole-paper-{seed}" for seed in range(1, 6)]
+    assert training_seeds("cartpole") == training_seeds("cartpole-paper-1") == []
+    assert sorted(name for kind in KINDS for name in training_seeds(kind)) == sorted(SHIPPED)
 
 
 def test_no_two_are_one() -> None:
@@ -44,7 +57,7 @@ def test_a_card_says_what_made_it(name: str) -> None:
     recipe = find_policy(name)
     assert recipe.file is not None and recipe.name == name
     card, training = recipe.file.card, recipe.file.card.training
-    kind, _, seed = name.rpartition("-")
+    kind, seed = kind_of(name), name.rpartition("-")[2]
     assert card.name == kind and card.summary
     assert training is not None
     assert training.command == f"netlab train {kind} --seed {seed}"
@@ -64,7 +77,7 @@ def test_weights_are_finite_and_of_the_cards_shape(name: str) -> None:
     NetworkPolicy(file.card, file.weights)
 
 
-@pytest.mark.parametrize("name", [name for name in SHIPPED if name.rpartition("-")[0] not in ABLATION])
+@pytest.mark.parametrize("name", [name for name in SHIPPED if kind_of(name) not in ABLATION])
 def test_each_does_without_a_network_what_it_was_trained_for(name: str) -> None:
     """n = 4 episodes: CartPole to its limit, DoorKey to its goal. What an ablation leaves out may be missed."""
     told = score(name, episodes=4, seed=1000)
@@ -98,4 +111,5 @@ def test_the_list_is_of_all_of_them_and_says_how_they_are_played() -> None:
     text = CliRunner().invoke(main, ["agent", "policies"]).stdout
     heads = [line.split()[0] for line in text.splitlines() if not line.startswith(" ")]
     assert heads == [*RECIPES, *KINDS]
+    assert text.count("seeds 1, 2, 3, 4, 5") == len(KINDS)
     assert "CartPole-v1, scheduled D=18" in text and "netlab train doorkey-aware --seed 1; " in text

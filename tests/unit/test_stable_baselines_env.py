@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
+from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from netlab.control.feature_spec import FeatureSpec
@@ -95,3 +96,36 @@ def test_another_way_to_reset_is_refused():
     with pytest.raises(SpecError, match="resets itself") as error:
         StableBaselinesEnv(CartPoleVectorEnv(2))
     assert "SAME_STEP" in error.value.hint
+
+
+def test_stable_baselines3s_own_check_passes():
+    check_env(VirtualNetwork(CartPole(), "wifi-degraded", OPTIONS), skip_render_check=True)
+
+
+@pytest.mark.parametrize("seed", [1.5, True, "x", [1], -1, 2**64, 2**64 - ROWS + 1], ids=repr)
+def test_what_is_no_seed_is_refused_as_it_is_given(seed):
+    env = many()
+    with pytest.raises(SpecError, match=rf"^seed: .*: must be a whole number, 0 \.\. 2\^64 - {ROWS}\b") as refused:
+        env.seed(seed)
+    assert f"the {ROWS} rows" in refused.value.hint
+    assert len(set(env.seed())) == ROWS  # none given: drawn
+    last = 2**64 - ROWS
+    assert env.seed(last) == list(range(last, 2**64))
+    assert [type(one) for one in env.seed(np.int64(3))] == [int] * ROWS
+
+
+def test_options_of_resets_are_refused():
+    env = many()
+    for options in ({"low": 0.1}, [{}, {"low": 0.1}], 5):
+        with pytest.raises(SpecError, match=r"^options: "):
+            env.set_options(options)
+    for options in (None, {}, [{}] * ROWS):
+        env.set_options(options)
+    env.reset()
+
+
+@pytest.mark.parametrize("env", [None, CartPole(), VirtualNetwork(CartPole())], ids=lambda env: type(env).__name__)
+def test_what_is_no_vector_environment_is_refused(env):
+    with pytest.raises(SpecError, match=f"^env: {type(env).__name__} is no vector environment") as refused:
+        StableBaselinesEnv(env)
+    assert "needs no adapter" in refused.value.hint

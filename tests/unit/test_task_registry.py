@@ -71,9 +71,9 @@ def test_options_nobody_knows_are_refused_with_the_nearest():
 
 def test_rows_and_rates_are_bounded_before_anything_is_made():
     for n in (0, -1, 10**9):
-        with pytest.raises(SpecError, match="must be 1"):
+        with pytest.raises(SpecError, match=r"must be a whole number, 1 \.\. 65536"):
             make_vector_task("CartPole-v1", n)
-    with pytest.raises(SpecError, match="must be above 0"):
+    with pytest.raises(SpecError, match=r"must be 0\.001 \.\."):
         make_vector_task("CartPole-v1", 2, float("nan"))
     with pytest.raises(SpecError, match="no task is called"):
         make_vector_task("CartPole-v2", 2)

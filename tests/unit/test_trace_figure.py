@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from netlab.errors import FeatureMissing, TraceError
+from netlab.install_hint import install_hint
 from netlab.trace_figure import PictureFormat, TraceFigure, draw_traces
 from netlab.traces.asked_trace import asked_trace
 from netlab.traces.panel import MAX_PLOTTED, PlotKind
@@ -254,4 +255,4 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(FeatureMissing, match="matplotlib is not installed") as caught:
         draw_traces([Plotted("x", TWENTY)])
-    assert caught.value.hint == f"{sys.executable} -m pip install 'netlab-rl[plot]'"
+    assert caught.value.hint == install_hint("plot")

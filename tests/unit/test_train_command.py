@@ -5,21 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 
+from netlab.agents.model_card import HorizonError
 from netlab.agents.policy_file import read_policy
 from netlab.agents.ppo import UpdateMetrics
 from netlab.agents.trainer import TrainingProgress
 from netlab.cli.main import main
+from netlab.cli.model_error_text import model_error_lines
 from netlab.cli.training_progress import TrainingBar
+from netlab.envs.registry import find_task, make_task
 from netlab.errors import LearningError
+from netlab.install_hint import install_hint
 from netlab.training import policy_maker
+from netlab.training.recipe import find_recipe
 
 TINY = """
 name = "tiny"
@@ -102,11 +110,42 @@ def test_a_model_is_fitted_and_told(folder):
     assert [error["ticks"] for error in told["model_errors"]] == [1, 5, 10, 20]
     file = read_policy("tiny-1.safetensors")
     assert file.card.predictor == "learned" and file.card.features.predicted
-    assert (file.card.actuator, file.card.horizon_ticks) == ("scheduled", None)
+    assert (file.card.actuator, file.card.horizon_ticks) == ("scheduled", "adaptive")
     assert file.model.card.rows + file.model.card.held_out_rows == 200
     assert file.model.card.neutral_rows > 0
     shown = train("tiny.toml", "--network", "none", "-o", "b.safetensors")[1]
-    assert "its model,  1 ticks ahead: off by" in shown
+    (heading,) = [line for line in shown.splitlines() if line.startswith("its model's error")]
+    assert "root mean square" in heading
+    told_ticks = [error["ticks"] for error in told["model_errors"] if error["windows"]]
+    lines = shown.partition(heading + "\n")[2].splitlines()
+    assert [int(line.split()[0]) for line in lines] == told_ticks and told_ticks[0] == 1
+    assert lines[0].startswith("   1 tick  ahead: ") and lines[1].startswith("   5 ticks ahead: ")
+    for line in lines:
+        number = r"[\d.e+-]+"
+        named = [rf"{name} {number} {unit} \({number}\)" for name, unit in find_task("CartPole-v1").quantities]
+        assert re.search(f"ahead: {', '.join(named)}$", line), line
+
+
+def test_seeds_have_64_bits(folder):
+    """The run is saved and goes on with the greatest one, and its policy and model have it on their cards."""
+    greatest = 2**64 - 1
+    Path("tiny.toml").write_text(TINY + MODEL)
+    status, stdout, stderr = train("tiny.toml", "--seed", str(greatest), "--checkpoint", "c.safetensors", "--json")
+    assert status == 0, stderr
+    assert json.loads(stdout)["seed"] == greatest
+    assert read_policy(f"tiny-{greatest}.safetensors").card.training.seed == greatest
+    exported = ("--export", "--checkpoint", "c.safetensors", "-o", "again.safetensors")
+    assert train("tiny.toml", "--seed", str(greatest), *exported)[0] == 0
+    assert read_policy("again.safetensors").card.training.seed == greatest
+    assert train("tiny.toml", "--seed", str(greatest + 1))[0] == 2
+
+
+def test_numbers_of_a_task_that_names_none_are_numbered():
+    error = HorizonError(ticks=1, windows=3, rmse=(0.25, 1e-9), still_rmse=(2.0, 3.0))
+    _, line = model_error_lines([error, HorizonError(ticks=5, windows=0)])
+    assert line == "   1 tick  ahead: number 0 0.25 (2), number 1 1e-09 (3)"
+    assert not list(model_error_lines([HorizonError(ticks=5, windows=0)]))
+    assert len(find_task("CartPole-v1").quantities) == make_task("CartPole-v1").description.observation.shape[0]
 
 
 @pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
@@ -162,7 +201,7 @@ def test_a_checkpoint_outlives_a_change_of_what_is_done_after_the_training(folde
 def test_the_card_has_the_command_that_makes_the_same_again(folder, monkeypatch):
     typed = ["tiny.toml", "--checkpoint", "run.safetensors"]
     found = []
-    for words in (typed, [*typed, "--resume"]):
+    for words in (typed, [*typed, "--resume", "--force"]):
         monkeypatch.setattr(sys, "argv", ["netlab", "train", *words])
         assert train(*words)[0] == 0
         found.append(Path("tiny-1.safetensors").read_bytes())
@@ -170,6 +209,43 @@ def test_the_card_has_the_command_that_makes_the_same_again(folder, monkeypatch)
         "netlab train tiny.toml --checkpoint run.safetensors"
     )
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("way", [[], ["--resume"], ["--export"]])
+def test_a_policy_that_is_there_is_replaced_only_where_that_is_said(folder, monkeypatch, way):
+    """Before the training: nobody waits an hour for a refusal, or loses the policy of another one."""
+    Path("tiny-1.safetensors").write_bytes(b"somebody's")
+    if way:
+        assert train("tiny.toml", "-o", "b.safetensors", "--checkpoint", "run.safetensors")[0] == 0
+        way = [*way, "--checkpoint", "run.safetensors"]
+    with monkeypatch.context() as patch:
+        patch.setattr("netlab.cli.train._train", lambda *words: pytest.fail("trained"))
+        status, _, stderr = train("tiny.toml", *way)
+    assert status == 2 and "tiny-1.safetensors: --output: a policy is there already" in stderr
+    assert "--force" in stderr and "-o" in stderr
+    assert Path("tiny-1.safetensors").read_bytes() == b"somebody's"
+    status, _, stderr = train("tiny.toml", *way, "--force")
+    assert status == 0, stderr
+    assert read_policy("tiny-1.safetensors").card.name == "tiny"
+
+
+def test_steps_are_told_as_they_will_be(folder):
+    _, _, stderr = train("tiny.toml", "--steps", "65", "-o", "a.safetensors")
+    assert "65 steps: rounded up to whole rollouts of 64, 128 steps" in stderr
+    _, _, stderr = train("tiny.toml", "--steps", "128", "-o", "b.safetensors")
+    assert "rounded" not in stderr
+    assert "whole rollouts" in train("--help")[1]
+
+
+def test_the_example_makes_a_recipe_of_another_name(folder):
+    """Else what is trained from it takes the name, and the file, of what netlab ships."""
+    line = next(line for line in train("--help")[1].splitlines() if "--show" in line and ">" in line)
+    words = line.strip().partition(" | ")[2]
+    shown = train("--show", "cartpole-predictor")[1]
+    done = subprocess.run(["sh", "-c", words], input=shown, text=True, check=True)
+    assert done.returncode == 0
+    mine, shipped = find_recipe("mine.toml"), find_recipe("cartpole-predictor")
+    assert mine.name == "mine" and structs.replace(mine, name=shipped.name) == shipped
 
 
 def test_a_named_checkpoint_is_kept(folder):
@@ -290,7 +366,7 @@ def test_without_torch_the_hint_says_what_to_install(folder, monkeypatch):
     status, _, stderr = train("tiny.toml")
     assert status == 1
     assert "cannot train: torch is not installed" in stderr
-    assert "pip install 'netlab-rl[rl]'" in stderr
+    assert install_hint("rl") in stderr
     assert files() == {"tiny.toml"}
 
 

@@ -73,7 +73,7 @@ def test_an_interrupted_run_becomes_a_policy_as_it_is(folder, monkeypatch):
     assert (policy.card.training.steps, policy.card.training.seed) == (128, 1)
     assert policy.card.training.versions["torch"] == saved.card.versions["torch"]
     assert Path(KEPT).read_bytes() == before  # the run may go on
-    assert train("tiny.toml", "--resume")[0] == 0
+    assert train("tiny.toml", "--resume", "--force")[0] == 0
     assert train("tiny.toml", "-o", "whole.safetensors")[0] == 0
     assert Path("whole.safetensors").read_bytes() == Path("tiny-1.safetensors").read_bytes()
 
@@ -86,21 +86,62 @@ def test_an_export_fits_the_model_that_the_recipe_asks_for_and_needs_no_torch(fo
         status, stdout, stderr = train("tiny.toml", "--export")
     assert status == 0, stderr
     assert stdout.startswith("tiny-1.safetensors: 128 steps, ")
-    assert "its model,  1 ticks ahead" in stdout and "a model is fitted to 200 ticks" in stderr
+    assert "1 tick  ahead: position" in stdout and "a model is fitted to 200 ticks" in stderr
     assert read_policy("tiny-1.safetensors").card.predictor == "learned"
 
 
 def test_of_a_run_that_has_learned_nothing_there_is_no_policy(folder, monkeypatch):
+    def interrupt(*words):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("netlab.agents.trainer.PPO.update", interrupt)
+        status, _, stderr = train("tiny.toml")
+    assert status == 130 and "--export" not in stderr
+    status, _, stderr = train("tiny.toml", "--export")
+    assert status == 2 and "nothing was learned before the run was saved" in stderr
+    assert not Path("tiny-1.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (LearningError("the loss is not finite", "a lower learning rate"), "the loss is not finite"),
+        (MemoryError(), "not memory enough: it is taken"),
+        (
+            RuntimeError(
+                "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
+            ),
+            "not memory enough: you tried to allocate 9 bytes",
+        ),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_run_that_fails_before_it_has_learned_anything_leaves_nothing(folder, monkeypatch, error, said):
     def fail(*words):
-        raise LearningError("the loss is not finite", "a lower learning rate")
+        raise error
 
     with monkeypatch.context() as patch:
         patch.setattr("netlab.agents.trainer.PPO.update", fail)
         status, _, stderr = train("tiny.toml")
     assert status == 1 and "--export" not in stderr
-    status, _, stderr = train("tiny.toml", "--export")
-    assert status == 2 and "nothing was learned before the run was saved" in stderr
-    assert not Path("tiny-1.safetensors").exists()
+    assert f"netlab: iteration 1: {said}; nothing was learned, and nothing is saved\nhint: " in stderr
+    assert [one.name for one in folder.iterdir()] == ["tiny.toml"]
+    assert train("tiny.toml")[0] == 0  # with no word of a run that is saved there
+
+
+def test_what_no_memory_holds_is_refused_by_its_numbers_before_anything_is_made(folder, monkeypatch):
+    monkeypatch.setattr("netlab.training.job.make_environment", lambda *words: pytest.fail("an environment"))
+    seen = "[control]\nfeatures = { stack = 64, actions = 256, acknowledgement = 64 }\n"
+    size = "environments = 8192\nhorizon_steps = 2048\nreset_every_iterations = 1\n"
+    recipe = 'name = "tiny"\nsummary = "-"\ntask = "CartPole-v1"\n'
+    Path("tiny.toml").write_text(f"{recipe}{seen}[ppo]\n{size}")
+    monkeypatch.setattr("netlab.agents.training_memory.machine_memory", lambda: 64 << 30)
+    status, _, stderr = train("tiny.toml")
+    assert status == 2
+    assert "ppo: iterations of 8192 x 2048 steps, 832 numbers seen in each (104.5 GiB)" in stderr
+    assert "and this machine has 64.0" in stderr and "fewer ppo.environments" in stderr
+    assert [one.name for one in folder.iterdir()] == ["tiny.toml"]
 
 
 def test_where_no_run_is_saved_there_is_nothing_to_export(folder):
@@ -214,7 +255,7 @@ def test_a_network_whose_file_has_changed_is_another(folder, monkeypatch):
     Path("same.toml").write_text('name = "drawn"\n' + Path("drawn.toml").read_text())
     assert train("tiny.toml", "--network", "same.toml", "--export")[0] == 0  # the words may change
     Path("drawn.toml").write_text('clean_ratio = "20%"\n[each]\ndelay = ["0ms", "101ms"]\n')
-    status, _, stderr = train("tiny.toml", "--resume")
+    status, _, stderr = train("tiny.toml", "--resume", "--force")
     assert status == 2 and "its network 'drawn.toml' has changed since" in stderr
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from full_disk import full_disk
 from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -16,7 +21,8 @@ from netlab.agents.checkpoint import Checkpoint, read_checkpoint
 from netlab.agents.ppo_config import PPOConfig
 from netlab.agents.scalars import Scalars
 from netlab.agents.trainer import Trainer, TrainingProgress
-from netlab.errors import LearningError, SpecError
+from netlab.agents.training_memory import training_memory
+from netlab.errors import KernelError, LearningError, SpecError
 
 SMALL = PPOConfig(
     total_steps=6 * 4 * 16,
@@ -144,6 +150,40 @@ def test_a_diverging_run_stops_and_keeps_its_last_good_checkpoint(tmp_path: Path
     assert all(np.isfinite(array).all() for array in kept.weights.values())
 
 
+@pytest.mark.parametrize(
+    ("make", "name", "value", "found"),
+    [
+        (lambda: TargetVectorEnv(4), "log_sd", 100.0, "puts out numbers"),  # its exponential is infinite
+        (lambda: TargetVectorEnv(4), "actor.1.weight", 3e38, "puts out numbers"),
+        (lambda: CartPoleVectorEnv(4), "actor.1.weight", 3e38, "puts out numbers"),
+        (lambda: CartPoleVectorEnv(4), "critic.1.weight", 3e38, "policy loss"),
+    ],
+)
+def test_weights_that_are_of_no_more_use_are_not_blamed_on_the_environment(
+    make, name: str, value: float, found: str
+) -> None:
+    trainer = Trainer(make(), SMALL)
+    trainer.weights[name][...] = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(LearningError, match=f"iteration 1: the run has diverged: .*{found}") as caught:
+            trainer.run()
+    assert "ppo.learning_rate" in caught.value.hint
+
+
+def test_a_run_that_no_memory_holds_is_refused_before_anything_is_made_for_it(monkeypatch, tmp_path: Path) -> None:
+    needed = training_memory(SMALL, Trainer(CartPoleVectorEnv(4), SMALL).spaces)
+    # T N steps of 4 numbers seen, a number done, a reward and 4 truths, twice
+    assert needed.rollout == 2 * 64 * (4 * 4 + 8 + 4 + 4)
+    monkeypatch.setattr("netlab.agents.training_memory.machine_memory", lambda: needed.whole)
+    Trainer(CartPoleVectorEnv(4), SMALL)
+    monkeypatch.setattr("netlab.agents.training_memory.machine_memory", lambda: needed.whole - 1)
+    monkeypatch.setattr("netlab.agents.trainer.make_network", lambda *words: pytest.fail("a network"))
+    with pytest.raises(SpecError, match="iterations of 4 x 16 steps, 4 numbers seen in each") as caught:
+        Trainer(CartPoleVectorEnv(4), SMALL, checkpoint_path=tmp_path / "run")
+    assert caught.value.key == "ppo" and not list(tmp_path.iterdir())
+
+
 def test_numbers_that_are_none_are_blamed_on_the_environment() -> None:
     env = CartPoleVectorEnv(4)
     step = env.step
@@ -214,3 +254,45 @@ def test_curves_are_written_for_tensorboard(tmp_path: Path) -> None:
     assert points[-1].value == pytest.approx(log[-1].metrics.entropy, rel=1e-6)
     with pytest.raises(SpecError, match="cannot write there"):
         Scalars("/dev/null/curves")
+
+
+def test_curves_that_cannot_be_written_are_one_error_and_leave_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder, heard = tmp_path / "far" / "curves", []
+    before = threading.excepthook
+    threading.excepthook = heard.append
+    try:
+        scalars = Scalars(folder)
+        with (
+            full_disk(),
+            pytest.raises(KernelError, match=r"cannot write curves into .*curves: File too large\nhint"),
+        ):
+            while True:
+                scalars.add(0, dict.fromkeys(map(str, range(100)), 1.0))
+                time.sleep(0.001)
+        with contextlib.suppress(KernelError):
+            scalars.close()
+        assert threading.excepthook == heard.append
+    finally:
+        threading.excepthook = before
+    assert heard == [] and "Traceback" not in capfd.readouterr().err
+    with full_disk(room_bytes=0), contextlib.suppress(KernelError, SpecError), Scalars(folder / "more") as scalars:
+        scalars.add(0, {"a": 1.0})
+    assert not (folder / "more").exists()
+    with Scalars(tmp_path / "unused"):
+        pass
+    assert not (tmp_path / "unused").exists()
+
+
+def test_threads_of_others_are_heard_while_curves_are_drawn(tmp_path: Path) -> None:
+    heard, before = [], threading.excepthook
+    threading.excepthook = heard.append
+    try:
+        with Scalars(tmp_path / "curves"):
+            thread = threading.Thread(target=lambda: 1 / 0)
+            thread.start()
+            thread.join()
+    finally:
+        threading.excepthook = before
+    assert [one.exc_type for one in heard] == [ZeroDivisionError]

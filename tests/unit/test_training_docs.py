@@ -26,9 +26,14 @@ def test_the_example_trains_and_scores(tmp_path, monkeypatch):
     done = CliRunner().invoke(main, ["train", "small.toml"])
     assert done.exit_code == 0, done.stderr
     card = read_policy("small-1.safetensors").card
-    assert (card.actuator, card.horizon_ticks, card.predictor) == ("scheduled", None, "learned")
+    assert (card.actuator, card.horizon_ticks, card.predictor) == ("scheduled", "adaptive", "learned")
     done = CliRunner().invoke(main, ["eval", "small-1.safetensors", "--episodes", "4"])
     assert done.exit_code == 0, done.stderr
+    assert "scheduled adaptive, neutral" in done.stdout
+    words = ["--mode", "model", "--network", "wifi-normal"]
+    done = CliRunner().invoke(main, ["run", "small-1.safetensors", *words])
+    assert done.exit_code == 0, done.stderr
+    assert "scheduled adaptive, wifi-normal" in done.stdout
 
 
 def test_the_python_example_scores(capsys):

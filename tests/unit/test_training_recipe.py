@@ -11,9 +11,9 @@ from netlab.agents.model_card import MAX_HIDDEN, MAX_MEMBERS
 from netlab.agents.ppo_config import CARTPOLE, DOORKEY
 from netlab.envs.registry import make_vector_task
 from netlab.errors import NetlabError, SpecError
+from netlab.network_words import find_network, training_network
 from netlab.traces.network_pool import NetworkPool
 from netlab.traces.pair import ProfilePair
-from netlab.training.network import find_network, training_network
 from netlab.training.recipe import TrainingRecipe, find_recipe, shipped_recipes
 
 SHIPPED = shipped_recipes()
@@ -79,7 +79,13 @@ def test_a_file_gives_all_numbers(tmp_path):
         ("", "missing required field `name`"),
         (HEAD.replace("mine", "../mine"), "name"),
         (HEAD + "stpes = 3\n", "unknown field `stpes`"),
-        (HEAD + "[ppo]\nlearning_rate = -1\n", "learning_rate: -1: must be within"),
+        (HEAD + "[ppo]\nlearning_rate = -1\n", "mine.toml: ppo.learning_rate: -1: must be within 0 .. 10"),
+        (HEAD + "[ppo.grid]\ncells = 0\n", "ppo.grid.cells: 0: must be within"),
+        (HEAD + "[ppo]\nlearning_rate = 2000-01-01\n", "$.ppo.learning_rate"),
+        (HEAD + "[control]\nfeatures = { stack = 0 }\n", "control.features.stack: 0: must be"),
+        (HEAD + "[play]\nfeatures = { stack = 65 }\n", "play.features.stack: 65: must be"),
+        (HEAD + "[control]\nrate_hz = 1e-9\n", "$.control.rate_hz"),
+        (HEAD.replace('summary = "mine"', 'summary = "\\u001b[31m"'), "$.summary"),
         (HEAD + "[ppo]\nnetwork = 'cnn'\n", "network"),
         (HEAD + "[ppo]\nminibatches = 8193\n", "minibatches: 8193: more than the 8192 steps"),
         (HEAD + "[control]\nhorizon = 3\n", "control.horizon: 3: the newest actuator has no horizon"),
@@ -104,6 +110,7 @@ def test_what_is_no_recipe_is_refused_by_its_key(tmp_path, text, words):
         find_recipe(written(tmp_path, text))
     assert words in str(caught.value)
     assert "mine.toml" in str(caught.value)
+    assert caught.value.hint
 
 
 def test_files_that_are_none(tmp_path):

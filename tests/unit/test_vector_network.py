@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec import structs
 from vector_network_twins import CARTPOLE, DOORKEY, REACHER, Twins, at_pace, play_both, returns_of
 
 from netlab.agents.cartpole_physics import CartPolePhysics, CartPolePhysicsColumns
@@ -113,6 +114,8 @@ def test_an_adaptive_horizon(network: LinkProfile | Schedule) -> None:
     options = NetworkOptions(actuator="scheduled", horizon="adaptive", features=RICH, rate_hz=50.0)
     played = play_both(REACHER, network, options, n=2, steps=260)
     assert len(played.horizons) > 1 and played.idle
+    played = play_both(CARTPOLE, network, structs.replace(options, rate_hz=None), n=2, steps=260)
+    assert played.ended >= 6, "three episodes a row, each of which begins with 0.2 s"
 
 
 def test_exact_predictions() -> None:

@@ -167,7 +167,8 @@ def test_horizons_follow_ages_as_single_ones_do(
         if rng.random() < 0.03:
             row = int(rng.integers(n))
             columns.clear(np.array([row]))
-            singles[row], ticks[row] = fresh(), 0
+            singles[row].begin_episode()
+            ticks[row] = 0
         rows = np.flatnonzero(rng.random(n) < 0.7)
         if not rows.size:
             continue

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import msgspec
 import pytest
 
+from netlab.cli import verify as command
+from netlab.clock_name import CLOCK_VARIABLE, REAL, VIRTUAL
 from netlab.namespaces.play_log import PlayerCounts
 from netlab.probe.probe_plan import ProbePlan
 from netlab.traces.conformance.allowance import EXACT, Allowance
 from netlab.traces.conformance.asked import Asked
+from netlab.traces.conformance.likeness import Likeness
 from netlab.traces.pair import ProfilePair
 from netlab.traces.presets import parse_preset
 from netlab.traces.profile import LinkProfile
@@ -70,10 +75,58 @@ def test_the_allowance_is_told_in_words() -> None:
     assert "and 2 % of the packets however much" in lines[2]
     assert all("\n" not in line and len(line) < 120 for line in lines)
     p99 = next(line for line in lines if line.startswith("  p99"))
-    assert p99.endswith("not judged  pass")
+    assert p99.endswith("  unbounded  pass")  # and the bound below was kept
     lines = list(report_lines(report_of(pair, ProbePlan(count=100), Allowance(later_s=1e-5))))
     assert lines[1] == "allowed beside chance: every packet up to 0.01 ms later"
     assert "however much" not in lines[2]
+
+
+@pytest.mark.parametrize(("clock", "advised"), [(REAL, True), (VIRTUAL, False)])
+def test_virtual_time_is_advised_where_it_is_not_taken_yet(clock: str, advised: bool) -> None:
+    """Where little can be seen of short delays, which is said on either clock."""
+    report = report_of(parse_preset("delay=1ms"), ProbePlan(count=100))
+    like = Likeness(
+        source="wifi.txt, ping",
+        path="round-trip",
+        measured=300,
+        delivered=100,
+        median_s=0.002,
+        allowed_s=0.002,
+        ks=0.02,
+        ks_beyond=0.0,
+        w1_s=1e-5,
+        expected_ks=0.03,
+        expected_w1_s=1e-5,
+        most_ks=0.05,
+        most_w1_s=1e-3,
+        predicted_ks=None,
+        predicted_w1_s=None,
+        holds=True,
+    )
+    conformance = msgspec.structs.replace(report.conformance, clock=clock)
+    text = "\n".join(report_lines(msgspec.structs.replace(report, conformance=conformance, likeness=[like])))
+    assert "2.000 ms of lateness are allowed beside a median of 2.000 ms: little can be seen" in text
+    assert ("--virtual-time" in text, "real time;" in text) == (advised, advised)
+    assert f"{clock} time, seed 7" in text
+
+
+@pytest.mark.parametrize("clock", [REAL, VIRTUAL])
+def test_how_long_it_takes_is_told_by_the_clock_it_takes_it_on(
+    clock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20 s of packets; in virtual time nobody waits so long for them."""
+    pair, plan, said = parse_preset("delay=5ms"), ProbePlan(count=2000), list[str]()
+    engine = SimpleNamespace(reason="somewhere", wiring=None)
+    monkeypatch.setenv(CLOCK_VARIABLE, clock)
+    monkeypatch.setattr(command, "on_model", lambda ctx: False)
+    monkeypatch.setattr(command, "the_engine", lambda ctx: engine)
+    monkeypatch.setattr(command, "say", said.append)
+    monkeypatch.setattr(verify, "verify_in_lab", lambda *_, **__: ({}, None))
+    command._verify(None, "wire", pair, plan, 7, EXACT, [])  # type: ignore[arg-type]
+    (told,) = said
+    assert told.startswith("the lab runs somewhere; about 21 s")
+    assert told.endswith(" s") == (clock == REAL)
+    assert ("by its clock" in told) == (clock == VIRTUAL)
 
 
 def test_what_a_schedule_asks_for_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,6 +73,17 @@ def test_values_no_message_has_are_refused(data: bytes) -> None:
         decode(data)
 
 
+@pytest.mark.parametrize(
+    "words", ["\x1b[31mred", "two\nlines", "a line\n", "\x9b2J", "turned\u202eabout"], ids=repr
+)
+@pytest.mark.parametrize("field", ["version", "task"])
+def test_names_that_would_drive_a_terminal_are_refused(field: str, words: str) -> None:
+    hello = make_hello()
+    value = msgspec.structs.replace(hello.task, name=words) if field == "task" else words
+    with pytest.raises(RemoteProtocolError, match="malformed"):
+        decode(to_msgpack(msgspec.structs.replace(hello, **{field: value})))
+
+
 def test_other_version_names_both_and_says_what_to_do() -> None:
     hello = msgspec.structs.replace(make_hello(), protocol=999)
     with pytest.raises(RemoteProtocolError, match=r"version 999.*version 2") as caught:

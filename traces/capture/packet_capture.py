@@ -26,15 +26,15 @@ import errno
 import functools
 import logging
 import struct
-import sys
 from typing import Any, cast
 
 from netlab.errors import FeatureMissing, KernelError, PrivilegeError, SpecError, TraceError
+from netlab.install_hint import install_hint
 from netlab.traces.capture.capture_stream import CaptureStream
 
 __all__ = ["INSTALL", "attach_expression", "capture_readers", "listening_socket"]
 
-INSTALL = f"{sys.executable} -m pip install 'netlab-rl[capture]'"
+INSTALL = install_hint("capture")
 MAX_SECTIONS = 4096
 """Interfaces, and processes, that one pcapng file may describe."""
 

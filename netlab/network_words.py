@@ -1,4 +1,4 @@
-"""The network that training or a score meets, from the words of a recipe or a command line."""
+"""Network words: what training or a score meets, from the words of a recipe or a command line. Roof."""
 
 from __future__ import annotations
 
