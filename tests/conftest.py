@@ -67,6 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell's background job is deaf to Ctrl-C, and so would be whatever tests start and interrupt.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     if any(
         name.endswith(TWIN_SUFFIX) for name in config.args
     ):  # as a report names them; they are made from the tests they are twins of
