@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import netlab
-
 
 @pytest.mark.parametrize(
     ("name", "demand"),
@@ -26,7 +24,7 @@ import netlab
 )
 def test_the_door(tmp_path: Path, name: str, demand: str) -> None:
     demanded = bool(demand)
-    root = Path(netlab.__file__).parents[1]
+    root = Path(__file__).parents[2]
     env = {key: value for key, value in os.environ.items() if key not in ("NETLAB_REQUIRE", "NETLAB_GUEST")}
     env["XDG_CACHE_HOME"] = str(tmp_path)  # no guest in it
     if demanded:

@@ -92,11 +92,12 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path):
 SMALL = PPOConfig(total_steps=256, environments=4, horizon_steps=16, epochs=1, minibatches=2, hidden_units=(8,))
 
 
-def test_a_grid_without_numbers_ends_the_training_with_what_is_kept(tmp_path: Path):
+def test_a_grid_without_numbers_ends_the_training_before_anything_is_kept(tmp_path: Path):
     env = CartPoleVectorEnv(4)
     config = structs.replace(SMALL, network="lstm", lstm_units=8, grid=GridLayout(cells=1, sizes=(2,)))
-    with pytest.raises(LearningError, match=r"iteration 1: grid: .*/run is as it was after iteration 0") as caught:
+    with pytest.raises(LearningError, match=r"grid: .*; nothing was learned, and nothing is saved") as caught:
         Trainer(env, config, checkpoint_path=tmp_path / "run").run()
+    assert not (tmp_path / "run").exists()
     assert caught.value.exit_code == 1 and "grid.start" in caught.value.hint
 
 
