@@ -39,7 +39,7 @@ def test_the_value_is_the_median_over_training_seeds_of_scores(monkeypatch: pyte
     scores = [
         score(f"cartpole-paper-{seed}", "wifi-degraded@rtt", episodes=2, seed=1_000_000).mean for seed in (1, 2, 3)
     ]
-    assert len(set(scores)) == 3 and statistics.median(scores) != pytest.approx(statistics.fmean(scores))
+    assert statistics.median(scores) != pytest.approx(statistics.fmean(scores))
     assert figure.value == statistics.median(scores)
     assert f"{min(scores):.4g}..{max(scores):.4g}, mean {statistics.fmean(scores):.4g}" in figure.spread
 
