@@ -595,7 +595,7 @@ def test_labs_killed_at_any_moment_leave_no_relay() -> None:
         deadline_s = time.monotonic() + 30
         while marked_processes(mark) and time.monotonic() < deadline_s:
             time.sleep(0.02)
-        assert marked_processes(mark) == [], f"killed at turn {turn}"
+        assert [described(pid) for pid in marked_processes(mark)] == [], f"killed at turn {turn}"
     orphans.bury()
 
 
@@ -609,6 +609,15 @@ def marked_processes(mark: str) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def described(pid: int) -> str:
+    """Return what a process is and what it waits for, as far as it is still there to tell."""
+    facts = [f"pid {pid}"]
+    for name in ("cmdline", "wchan", "status"):
+        with contextlib.suppress(OSError):
+            facts.append(Path(f"/proc/{pid}/{name}").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return "\n".join(facts)
 
 
 def is_running(pid: int) -> bool:
