@@ -87,10 +87,7 @@ class ProcessBeside:
             return None
         hook = item.ihook
         hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        reports = [
-            self._config.hook.pytest_report_from_serializable(config=self._config, data=data)
-            for data in self._wait_for(item.nodeid)
-        ]
+        reports = [self._report(data) for data in self._wait_for(item.nodeid)]
         for report in reports or [self._end_of_process(item)]:
             hook.pytest_runtest_logreport(report=report)
         hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -100,6 +97,15 @@ class ProcessBeside:
         if not self._mine:
             self._see_it_end()
         return True
+
+    def _report(self, data: dict[str, Any]) -> pytest.TestReport:
+        report: pytest.TestReport = self._config.hook.pytest_report_from_serializable(
+            config=self._config, data=data
+        )
+        if report.skipped and isinstance(report.longrepr, list):  # JSON has no tuples, and pytest wants one
+            path, line, reason = report.longrepr
+            report.longrepr = path, line, reason
+        return report
 
     def _see_it_end(self) -> None:
         """Wait until the process is gone, and bury what it leaves: the next test's leak check would find that."""

@@ -93,3 +93,11 @@ def test_it_ends_with_a_run_that_is_interrupted(few_tests: Path) -> None:
     assert process.returncode == pytest.ExitCode.INTERRUPTED, output
     with pytest.raises(ProcessLookupError):
         os.kill(second, 0)
+
+
+def test_what_is_skipped_there_is_told_with_its_reason(few_tests: Path) -> None:
+    skipped = "import pytest\n@pytest.mark.skip(reason='no such thing')\ndef test_it(): pass\n"
+    write(few_tests, a=PROCESS, b=skipped)
+    output, _ = (process := start(few_tests, "-rs")).communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert "1 passed, 1 skipped" in output and "no such thing" in output
