@@ -16,6 +16,7 @@ The names of the weights are the format of checkpoints and of shipped policies: 
 
 from __future__ import annotations
 
+import abc
 import math
 from itertools import pairwise
 from typing import NamedTuple
@@ -66,7 +67,7 @@ class Inputs(NamedTuple):
     sequences: Sequences | None = None
 
 
-class ActorCritic(nn.Module):
+class ActorCritic(nn.Module, abc.ABC):
     """Two functions of the state: the output of the policy ``[b, k]`` and V ``[b]``."""
 
     log_sd: nn.Parameter | None
@@ -79,9 +80,9 @@ class ActorCritic(nn.Module):
     def _with_log_sd(self, output: Tensor) -> Tensor:
         return output if self.log_sd is None else torch.cat((output, self.log_sd.expand_as(output)), dim=1)
 
+    @abc.abstractmethod
     def act(self, observations: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return the output of the policy ``[n, k]`` and the next state ``[2, n, units]``, for one step."""
-        raise NotImplementedError
 
     def values(self, inputs: Inputs) -> Tensor:
         """Return V ``[b]`` alone."""
