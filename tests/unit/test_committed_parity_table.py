@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from functools import cache
+from statistics import fmean
 
 import msgspec
 import pytest
-from committed_results import RESULTS, ROOT, as_written, command_of, first_difference
+from committed_results import (
+    RESULTS,
+    ROOT,
+    are_close,
+    as_written,
+    command_of,
+    first_difference,
+    is_such_a_machine,
+)
 
 from netlab.modes.plan import RunPlan
 from netlab.modes.request import RunRequest
+from netlab.scoring.score import standard_error
 from netlab.tables.parity_difference import by_episode
 from netlab.tables.parity_page import parity_page
 from netlab.tables.parity_plan import FULL
@@ -72,4 +82,8 @@ def test_what_the_wrapper_plays_again_is_what_paritys_document_says(policy: str,
     assert len(kept) == 20 and line.seeds[0] == 2_000_000
     plan = RunPlan.of(RunRequest(policy=policy, network=network, episodes=20, seed=2_000_000), "link")
     returns = [sum(tick.reward for tick in episode) for episode in by_episode(play_in_wrapper(plan))]
-    assert tuple(returns) == kept
+    if is_such_a_machine([parity().machine], parity().versions["numpy"]):
+        assert tuple(returns) == kept
+    else:
+        error, kept_error = standard_error(returns), standard_error(kept)
+        assert are_close(fmean(returns), error, fmean(kept), kept_error)
