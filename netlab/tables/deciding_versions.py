@@ -26,6 +26,7 @@ DECIDES_ALL_THE_SAME = (
     "netlab.tables.parity_cell",
     "netlab.tables.parity_difference",
     "netlab.tables.parity_engines",
+    "netlab.tables.parity_race",
     "netlab.tables.parity_wrapper",
 )
 _LIBRARIES = ("numpy", "gymnasium", "minigrid")

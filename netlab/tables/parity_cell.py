@@ -4,7 +4,7 @@
 
     ParityCell --netlab run --mode lab--> ticks --.
                --VirtualNetwork---------> ticks ---+--> ParityEpisodes: returns of both, where they part, and why
-               --the model's packets----> how close an arrival was to a tick's beginning
+               --the model's packets----> how close a race was (``parity_race.py``)
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-from bisect import bisect
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -33,17 +31,11 @@ from netlab.tables.cell import cell_key
 from netlab.tables.deciding_versions import deciding_versions
 from netlab.tables.parity_difference import FirstDifference, by_episode, first_differences, of_log
 from netlab.tables.parity_engines import ENGINES, kernel_of
+from netlab.tables.parity_race import CLOSE_US, answers_ns, nearest_pair_us, nearest_tick_us, observations_ns
 from netlab.tables.parity_wrapper import EpisodeTick, play_in_wrapper
 from netlab.told_error import told_error
-from netlab.traces.packets.packet_log import PacketRecord
 
-__all__ = ["CLOCK_STEP_US", "CLOSE_US", "ParityCell", "ParityEpisodes", "Parting", "answers_ns", "nearest_us"]
-
-CLOCK_STEP_US = 0.256
-"""By which the clock of virtual time moves."""
-CLOSE_US = 16 * CLOCK_STEP_US
-"""What arrives so close to the beginning of a tick may be in time on one side and late on the other: a service
-that looks at the clock spends a step, so that answers reach the edge some steps later than on the model."""
+__all__ = ["ParityCell", "ParityEpisodes", "Parting"]
 
 
 class Parting(Struct, frozen=True):
@@ -55,17 +47,25 @@ class Parting(Struct, frozen=True):
         what: What differs there: ``tick``, ``source``, ``age``, ``action``, ``reward`` or ``end``.
         nearest_us: How close an arrival was to the beginning of that tick, of a neighbour, or of one whose
             observation decided what is played there, on the model; None where nothing arrived near them.
+        pair_us: How close to one another two observations reached the policy in the ticks before, on the model;
+            None where fewer than two did.
     """
 
     episode: int
     tick: int
     what: str
     nearest_us: float | None
+    pair_us: float | None = None
+
+    @property
+    def is_race_with_tick(self) -> bool:
+        """Whether an answer arrived so close to a tick that it may have been in time on one side alone."""
+        return self.nearest_us is not None and self.nearest_us <= CLOSE_US
 
     @property
     def is_race(self) -> bool:
-        """Whether something arrived so close to a tick that it may have been in time on one side alone."""
-        return self.nearest_us is not None and self.nearest_us <= CLOSE_US
+        """Whether it is that, or two observations came so close that one side may have sent an answer more."""
+        return self.is_race_with_tick or (self.pair_us is not None and self.pair_us <= CLOSE_US)
 
 
 class ParityEpisodes(Struct, frozen=True, kw_only=True):
@@ -212,37 +212,22 @@ def _partings(plan: RunPlan, found: list[FirstDifference], wrapper: list[Episode
     if not found:
         return ()
     records = [one for one in play_on_model(episode_plan(plan)).packets.records if not one.is_further_copy]
-    observed_ns = [one.sent_ns for one in records if one.direction == "forward"]
-    arrived_ns = answers_ns(records)
+    sent_ns = [one.sent_ns for one in records if one.direction == "forward"]
+    observed_ns, answered_ns = observations_ns(records), answers_ns(records)
     begins_ns, first = {}, 0
     for episode in by_episode(wrapper):
-        begins_ns[episode[0].episode] = observed_ns[first]
+        begins_ns[episode[0].episode] = sent_ns[first]
         first += len(episode)
-    period_ns = 1e9 / plan.task.rate_hz
+    period_ns, reach_ticks = 1e9 / plan.task.rate_hz, _reach_ticks(plan)
     return tuple(
         Parting(
             one.episode,
             one.tick,
             one.what,
-            nearest_us(arrived_ns, begins_ns[one.episode], period_ns, one.tick, _reach_ticks(plan)),
+            nearest_tick_us(answered_ns, begins_ns[one.episode], period_ns, one.tick, reach_ticks),
+            nearest_pair_us(observed_ns, begins_ns[one.episode], period_ns, one.tick, reach_ticks),
         )
         for one in found
-    )
-
-
-def answers_ns(records: Sequence[PacketRecord]) -> list[int]:
-    """Return when answers arrived at the edge, in order: beside the policy nothing waits for a tick.
-
-    One that had no delay, to an observation that had none, arrives at the moment of that observation's tick, which
-    is too late for it wherever it is played: it is left out.
-    """
-    at_once = {one.sent_ns for one in records if one.direction == "forward" and one.delivered_ns == one.sent_ns}
-    return sorted(
-        one.delivered_ns
-        for one in records
-        if one.direction == "back"
-        and one.delivered_ns is not None
-        and not (one.delivered_ns == one.sent_ns and one.sent_ns in at_once)
     )
 
 
@@ -254,24 +239,3 @@ def _reach_ticks(plan: RunPlan) -> int:
     if not ACTUATOR_TRAITS[plan.actuator].has_horizon:
         return 0
     return MAX_ACTIONS if plan.horizon_ticks == ADAPTIVE_HORIZON else plan.horizon_ticks
-
-
-def nearest_us(
-    arrived_ns: list[int], begin_ns: int, period_ns: float, tick: int, reach_ticks: int
-) -> float | None:
-    """Return how close an arrival was to a tick's beginning; None where nothing arrived within a tick of any.
-
-    Args:
-        arrived_ns: When packets arrived, in order.
-        begin_ns: When the episode's first tick began.
-        period_ns: Of the ticks.
-        tick: Where plays part: it, its neighbours and those before it are looked at.
-        reach_ticks: How many before the earlier neighbour.
-    """
-    near: list[int] = []
-    for step in range(max(0, tick - 1 - reach_ticks), tick + 2):
-        moment = begin_ns + round(step * period_ns)
-        place = bisect(arrived_ns, moment)
-        near += (abs(arrival - moment) for arrival in arrived_ns[max(0, place - 1) : place + 1])
-    least = min(near, default=period_ns)
-    return least / 1e3 if least < period_ns else None

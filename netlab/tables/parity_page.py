@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from netlab.tables.equivalence import LEVEL, Equivalence
-from netlab.tables.parity_cell import CLOCK_STEP_US, CLOSE_US
+from netlab.tables.parity_cell import Parting
 from netlab.tables.parity_engines import VIRTUAL
+from netlab.tables.parity_race import CLOCK_STEP_US, CLOSE_US
 from netlab.tables.parity_rows import DIFFERENCE_SHARE, PLAYED
 from netlab.tables.parity_table import ParityLine, ParityTable
 
@@ -70,9 +71,7 @@ def _cells(line: ParityLine) -> list[str]:
     first = "-"
     if line.partings:
         seed, parting = min(line.partings, key=lambda one: (one[0], one[1].episode))
-        first = f"run {seed}, episode {parting.episode}, tick {parting.tick}: {parting.what}"
-        if parting.nearest_us is not None:
-            first += f"; an arrival {parting.nearest_us:.3g} us from a tick"
+        first = f"run {seed}, episode {parting.episode}, tick {parting.tick}: {parting.what}{_race(parting)}"
     return [
         line.policy + (f", {line.actuator}" if line.actuator else ""),
         line.network,
@@ -86,6 +85,15 @@ def _cells(line: ParityLine) -> list[str]:
         f"{line.identical} of {found.n}",
         first,
     ]
+
+
+def _race(parting: Parting) -> str:
+    """Say how close what explains a parting was, or would have been."""
+    if parting.pair_us is not None and parting.is_race and not parting.is_race_with_tick:
+        return f"; two observations {parting.pair_us:.3g} us apart at the policy"
+    if parting.nearest_us is None:
+        return ""
+    return f"; an arrival {parting.nearest_us:.{3 if parting.is_race else 4}g} us from a tick"
 
 
 def _decimals(line: ParityLine) -> int:
@@ -134,14 +142,19 @@ def _causes(table: ParityTable) -> str:
     partings = [parting for line in virtual for _, parting in line.partings]
     n = sum(line.equivalence.n for line in virtual)
     ticks = sum(line.ticks for line in virtual)
-    close = sum(one.is_race for one in partings)
     kinds = ", ".join(f"{what} {count}" for what, count in sorted(Counter(one.what for one in partings).items()))
     words = f"Of {n} episodes ({ticks} ticks) in virtual time {n - len(partings)} are the same tick by tick."
     if partings:
+        with_tick = sum(one.is_race_with_tick for one in partings)
+        together = sum(one.is_race for one in partings) - with_tick
         words += (
-            f" Of the other {len(partings)} ({kinds}), {close} part where an answer arrived within "
+            f" Of the other {len(partings)} ({kinds}), {with_tick} part where an answer arrived within "
             f"{CLOSE_US:g} us of a tick that decides: each look at the guest's clock takes {CLOCK_STEP_US} us of "
-            "it, so the answer was in time on one side and late on the other."
+            "it, so the answer was in time on one side and late on the other. "
+            f"{together} part where two observations reached the policy within that of one another: an older one "
+            "that comes second is not answered, so one side sent an answer more, and every later answer had "
+            "another of the link's draws. "
+            f"{len(partings) - with_tick - together} part otherwise."
         )
     return words + "\n"
 

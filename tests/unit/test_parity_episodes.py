@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,16 @@ from netlab.modes.local import LocalMode
 from netlab.modes.plan import RunPlan
 from netlab.modes.request import RunRequest
 from netlab.tables import parity_cell
-from netlab.tables.parity_cell import CLOSE_US, Parting, answers_ns, nearest_us
+from netlab.tables.parity_cell import Parting
 from netlab.tables.parity_difference import FirstDifference, by_episode, first_differences, of_log
+from netlab.tables.parity_race import (
+    CLOSE_US,
+    SHIFT_TICKS,
+    answers_ns,
+    nearest_pair_us,
+    nearest_tick_us,
+    observations_ns,
+)
 from netlab.tables.parity_wrapper import EpisodeTick, play_in_wrapper
 from netlab.traces.packets.packet_log import PacketRecord
 
@@ -134,12 +143,15 @@ def test_a_race_is_found_as_many_ticks_before_as_it_takes_to_show() -> None:
     raced = begin + 40 * PERIOD_NS - 700  # in time for tick 40 of the model, late for services
     arrived = sorted([raced, *(begin + n * PERIOD_NS + 9_000_000 for n in range(30, 60))])
     for parted in (39, 40, 41):
-        assert nearest_us(arrived, begin, PERIOD_NS, parted, 0) == pytest.approx(0.7)
-    assert nearest_us(arrived, begin, PERIOD_NS, 50, 0) == pytest.approx(9000.0)
-    assert nearest_us(arrived, begin, PERIOD_NS, 50, 10) == pytest.approx(0.7)
-    assert nearest_us(arrived, begin, PERIOD_NS, 55, 10) == pytest.approx(9000.0)
-    assert nearest_us(arrived, begin, PERIOD_NS, 0, 10) is None and nearest_us([], begin, PERIOD_NS, 3, 0) is None
-    assert nearest_us([begin - 300], begin, PERIOD_NS, 0, 5) == pytest.approx(0.3)
+        assert nearest_tick_us(arrived, begin, PERIOD_NS, parted, 0) == pytest.approx(0.7)
+    assert nearest_tick_us(arrived, begin, PERIOD_NS, 50, 0) == pytest.approx(9000.0)
+    assert nearest_tick_us(arrived, begin, PERIOD_NS, 50, 10) == pytest.approx(0.7)
+    assert nearest_tick_us(arrived, begin, PERIOD_NS, 55, 10) == pytest.approx(9000.0)
+    assert (
+        nearest_tick_us(arrived, begin, PERIOD_NS, 0, 10) is None
+        and nearest_tick_us([], begin, PERIOD_NS, 3, 0) is None
+    )
+    assert nearest_tick_us([begin - 300], begin, PERIOD_NS, 0, 5) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(
@@ -182,5 +194,46 @@ def test_where_an_episode_parts_is_said_with_the_nearest_answer_of_that_episode(
     (parting,) = parity_cell._partings(plan, found, wrapper)
     expected = min(min(o, PERIOD_NS - o) for n, o in offsets.items() if n in (number - 1, number))
     assert parting.nearest_us is not None and parting.nearest_us * 1e3 <= expected + 1
-    assert parting.is_race == (parting.nearest_us <= CLOSE_US)
-    assert not Parting(0, 0, "age", None).is_race and Parting(0, 0, "age", CLOSE_US).is_race
+    came = sorted(one.delivered_ns for one in records if one.direction == "forward" and one.delivered_ns)
+    window = [
+        at for at in came if begin_ns + (number - 16) * PERIOD_NS <= at < begin_ns + (number + 1) * PERIOD_NS
+    ]
+    assert parting.pair_us == min(later - earlier for earlier, later in pairwise(window)) / 1e3
+    assert parting.is_race == (min(parting.nearest_us, parting.pair_us) <= CLOSE_US)
+
+
+@pytest.mark.parametrize(
+    ("nearest_us", "pair_us", "with_tick", "race"),
+    [
+        (None, None, False, False),
+        (CLOSE_US, None, True, True),
+        (CLOSE_US + 0.1, CLOSE_US + 0.1, False, False),
+        (None, CLOSE_US, False, True),
+        (CLOSE_US, 90.0, True, True),
+    ],
+)
+def test_a_race_is_with_a_tick_or_of_two_observations(nearest_us, pair_us, with_tick, race) -> None:
+    parting = Parting(0, 0, "age", nearest_us, pair_us)
+    assert (parting.is_race_with_tick, parting.is_race) == (with_tick, race)
+
+
+def test_two_observations_together_are_found_as_long_as_their_answers_can_show() -> None:
+    begin = 7 * PERIOD_NS
+    arrived = [begin + n * PERIOD_NS + 9_000_000 for n in range(100)]
+    arrived[40] = arrived[41] - 400  # overtaken, all but
+    assert nearest_pair_us(arrived, begin, PERIOD_NS, 40, 0) == pytest.approx(20_000.0)
+    for parted in (41, 50, 41 + SHIFT_TICKS - 1):
+        assert nearest_pair_us(arrived, begin, PERIOD_NS, parted, 0) == pytest.approx(0.4)
+    assert nearest_pair_us(arrived, begin, PERIOD_NS, 41 + SHIFT_TICKS + 1, 0) == pytest.approx(20_000.0)
+    assert nearest_pair_us(arrived, begin, PERIOD_NS, 41 + SHIFT_TICKS + 1, 10) == pytest.approx(0.4)
+    assert nearest_pair_us(arrived, begin, PERIOD_NS, 0, 10) is None and nearest_pair_us([], 0, 1.0, 9, 0) is None
+
+
+def test_observations_that_were_lost_reach_nobody() -> None:
+    records = [
+        packet("forward", 0, 30),
+        packet("back", 30, 40),
+        packet("forward", 20, 25),
+        packet("forward", 22, None),
+    ]
+    assert observations_ns(records) == [25, 30]

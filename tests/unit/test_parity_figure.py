@@ -8,9 +8,10 @@ import pytest
 from netlab.bench import parity as figure
 from netlab.errors import FeatureMissing, NetlabError, SpecError
 from netlab.tables.deciding_versions import deciding_versions
-from netlab.tables.parity_cell import CLOSE_US, ParityCell, ParityEpisodes, Parting
+from netlab.tables.parity_cell import ParityCell, ParityEpisodes, Parting
 from netlab.tables.parity_engines import REAL, VIRTUAL
 from netlab.tables.parity_plan import planned_row
+from netlab.tables.parity_race import CLOSE_US
 from netlab.tables.parity_rows import PlayedPolicy
 from netlab.tables.parity_table import ParityTable, parity_line
 
@@ -70,7 +71,9 @@ def test_it_holds_where_the_table_does_and_what_is_played_again_is_what_it_was(m
     found = measured(table(line("linear"), line(), line(**REAL_LINE)))
     assert found.holds and found.value == 0.0 and found.n == 400
     assert "2 equivalent of 2 in virtual time" in found.spread and "1 undecided of 1 in real time" in found.spread
-    assert "20 of 20; the returns are those of the table" in found.note and "within 2%" in found.target
+    assert (
+        "20 of 20; the returns are those of the table, races aside" in found.note and "within 2%" in found.target
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,6 +88,20 @@ def test_it_holds_where_the_table_does_and_what_is_played_again_is_what_it_was(m
 def test_returns_are_the_tables_where_the_code_is(measured, services, wrapper, holds, words) -> None:
     found = measured(table(line()), episodes(services, wrapper))
     assert found.holds is holds and words in found.note
+
+
+@pytest.mark.parametrize("raced_in", ["the table", "what is played again"])
+def test_a_race_may_fall_to_the_other_side(measured, raced_in) -> None:
+    """Clones in two places start some clock steps apart."""
+    race = (Parting(0, 41, "age", CLOSE_US),)
+    other = ((1.0, *RETURNS[1:20]), RETURNS[:20])
+    if raced_in == "the table":
+        found = measured(table(line(result=episodes(partings=race))), episodes(*other))
+    else:
+        found = measured(table(line()), episodes(*other, race))
+    assert found.holds and "races aside" in found.note
+    elsewhere = ((RETURNS[0], 2.0, *RETURNS[2:20]), RETURNS[:20], race)
+    assert not measured(table(line()), episodes(*elsewhere)).holds
 
 
 @pytest.mark.parametrize("other", [{"kernel": "7.3 sha256:1"}, {"versions": {"code": "another"}}])

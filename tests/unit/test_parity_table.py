@@ -16,10 +16,11 @@ from netlab.tables import parity_cell, parity_engines, parity_plan, parity_run
 from netlab.tables.cell_runner import RunCounts
 from netlab.tables.cell_store import CellStore
 from netlab.tables.equivalence import LEVEL
-from netlab.tables.parity_cell import CLOSE_US, ParityCell, ParityEpisodes, Parting
+from netlab.tables.parity_cell import ParityCell, ParityEpisodes, Parting
 from netlab.tables.parity_engines import ENGINES, REAL, VIRTUAL, engine_kernel, kernel_of
 from netlab.tables.parity_page import largest, parity_page
 from netlab.tables.parity_plan import FULL, QUICK, plan_parity, planned_row
+from netlab.tables.parity_race import CLOSE_US
 from netlab.tables.parity_rows import DIFFERENCE_SHARE, PLAYED, VIRTUAL_NETWORKS, PlayedPolicy
 from netlab.tables.parity_run import play_parity
 from netlab.tables.parity_table import parity_line
@@ -125,11 +126,32 @@ def test_an_undecided_one_has_more_up_to_its_limit(monkeypatch, tmp_path) -> Non
     assert (table.lines[0].verdict, table.lines[0].equivalence.n) == ("undecided", 200)
 
 
+@pytest.mark.parametrize(
+    ("parting", "words", "counts"),
+    [
+        (Parting(3, 17, "age", 350.735, 0.406), "age; two observations 0.406 us apart at the policy |", (0, 4, 0)),
+        (Parting(3, 17, "age", 0.256, 0.406), "age; an arrival 0.256 us from a tick |", (4, 0, 0)),
+        (Parting(3, 17, "age", 2251.3, 99.0), "age; an arrival 2251 us from a tick |", (0, 0, 4)),
+        (Parting(3, 17, "age", None, 0.406), "age; two observations 0.406 us apart at the policy |", (0, 4, 0)),
+        (Parting(3, 17, "age", None, None), "tick 17: age |", (0, 0, 4)),
+    ],
+)
+def test_the_page_tells_the_races_apart(monkeypatch, tmp_path, parting, words, counts) -> None:
+    found = episodes([500.0] * 50, [500.0] * 50, [parting])
+    table, _ = play(monkeypatch, tmp_path, [row(first_cells=4)], lambda cell: found)
+    page = parity_page(table, "make")
+    assert words in page
+    with_tick, together, otherwise = counts
+    assert f"(age 4), {with_tick} part where an answer arrived" in page
+    assert f"{together} part where two observations" in page and f"{otherwise} part otherwise" in page
+
+
 def test_the_page_has_every_line_and_names_the_cause(monkeypatch, tmp_path) -> None:
     found = episodes([500.0] * 49 + [480.0], [500.0] * 50, [Parting(49, 401, "source", 0.256)])
     rows = [row(first_cells=4), row("wifi-normal", first_cells=4, most_cells=4)]
     table, _ = play(monkeypatch, tmp_path, rows, lambda cell: found)
     page = parity_page(table, "netlab table parity -o here")
+    assert " 0 part where two observations" in page and " 0 part otherwise." in page
     assert page == parity_page(table, "netlab table parity -o here")
     assert page.count("| cartpole-paper | wifi-") == 2 and "No row is undecided." in page
     assert "196 of 200" in page and "tick 401: source; an arrival 0.256 us from a tick" in page
