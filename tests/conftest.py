@@ -35,7 +35,7 @@ from kernel_clocks import (
 from leaks import LeakCheck
 from process_beside import ProcessBeside, ReportFile
 from remote_kernel import GuestRun
-from second_process import HALVED, SecondProcess, for_second_process, reported_late
+from second_process import SHARED_OUT, SecondProcess, second_half
 
 # No deadlines: shared machines stall. Derandomised in CI, so that a failure there is one here.
 hypothesis.settings.register_profile("netlab", deadline=None)
@@ -56,9 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "time, a guest in virtual time)",
     )
     parser.addoption(
-        "--second-process",
-        action="store_true",
-        help="run half of the unit and learning tests, and all guest tests, in a second process",
+        "--second-process", action="store_true", help="run half of the unit and learning tests in a second process"
     )
     parser.addoption(
         "--clock", choices=[REAL, VIRTUAL], default=None, help="run kernel tests by this clock (default: both)"
@@ -102,6 +100,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         ]
 
 
+def _last_of_their_kind(items: list[pytest.Item], beside: list[pytest.Item]) -> None:
+    """Put the tests of the second process behind those that run beside it here."""
+    able = [place for place, item in enumerate(items) if any(map(item.get_closest_marker, SHARED_OUT))]
+    apart = set(beside)
+    ordered = [items[place] for place in able if items[place] not in apart] + beside
+    for place, item in zip(able, ordered, strict=True):
+        items[place] = item
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     if config.option.collectonly:
@@ -116,10 +123,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         guests.append(functools.partial(GuestRun.in_virtual_time, config, twins))
     before_guests = ["loopback"]
     starts = []
-    if config.getoption("--second-process") and (beside := for_second_process(session.items)):
-        session.items[:] = reported_late(session.items, beside)
+    if config.getoption("--second-process") and (beside := second_half(session.items)):
+        _last_of_their_kind(session.items, beside)
         starts.append(StartLater(config, [functools.partial(SecondProcess, config, beside)], ["loopback"]))
-        before_guests += HALVED
+        before_guests += SHARED_OUT
     for start in (*starts, StartLater(config, guests, before_guests)):
         start.where_due(session.items[0] if session.items else None)
         config.pluginmanager.register(start)

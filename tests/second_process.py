@@ -1,15 +1,12 @@
-"""Tests in a second process, for a machine with two CPUs: half of those that only compute, and those of guests.
+"""Half of the unit and learning tests in a second process, for a machine with two CPUs.
 
 ::
 
     tests/unit, tests/learning --every other file--> this process
                                --the others--------> a pytest beside it (``ProcessBeside``)
-    tests/guest                --all, after them---> the same
-    tests/lab                  --all, meanwhile----> this process
 
-Unit and learning tests use no socket, no namespace and no kernel, and no file of another: two at once are as good
-as one. Guest tests start guests from outside, each with folders of its own, and use no network of this machine but
-its loopback.
+They use no socket, no namespace and no kernel, and no file of another: two at once are as good as one. What lives
+in real time runs when both are over.
 """
 
 from __future__ import annotations
@@ -21,32 +18,15 @@ from pathlib import Path
 import pytest
 from process_beside import ProcessBeside
 
-HALVED = ("unit", "learning")
-"""Folders of which every other file goes there."""
-WHOLE = ("guest",)
-"""Folders that go there whole."""
+SHARED_OUT = ("unit", "learning")
+"""Folders whose tests may run beside others."""
 
 
-def _is_of(item: pytest.Item, folders: tuple[str, ...]) -> bool:
-    return any(map(item.get_closest_marker, folders))
-
-
-def for_second_process(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests that run there, in their order."""
-    halved = {item.path for item in items if _is_of(item, HALVED)}
-    others = set(sorted(halved)[1::2])
-    return [item for item in items if item.path in others or _is_of(item, WHOLE)]
-
-
-def reported_late(items: list[pytest.Item], beside: list[pytest.Item]) -> list[pytest.Item]:
-    """Return all tests with those of the second process behind those that run beside it here.
-
-    Kernel tests stay last: they run in guests, for which nobody waits until all else is over.
-    """
-    apart = set(beside)
-    kernel = [item for item in items if _is_of(item, ("kernel",))]
-    here = [item for item in items if item not in apart and not _is_of(item, ("kernel",))]
-    return [*here, *beside, *kernel]
+def second_half(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests of every other file among those that may run beside others."""
+    able = [item for item in items if any(item.get_closest_marker(folder) for folder in SHARED_OUT)]
+    others = set(sorted({item.path for item in able})[1::2])
+    return [item for item in able if item.path in others]
 
 
 class SecondProcess(ProcessBeside):
