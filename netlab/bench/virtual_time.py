@@ -33,9 +33,9 @@ __all__ = ["virtual_time"]
 NAME = "virtual-time"
 TARGET = 50.0
 NETWORK = "wifi-normal"
-EPISODES = 6
+EPISODES = 7
+"""Of 500 ticks at 50 Hz: a minute, and ten seconds more."""
 LEAST_GUEST_S = 60.0
-"""Six episodes of 500 ticks at 50 Hz."""
 
 RUNS = 2
 MAX_OUTPUT_BYTES = 4096
