@@ -103,7 +103,7 @@ def _judged(table: ParityTable, line: ParityLine, again: ParityEpisodes) -> tupl
         return True, "the table is of other code, other versions or another kernel: its returns are not compared"
     if again.wrapper != line.first_wrapper[:EPISODES]:
         return False, "the wrapper's returns are not those of the table"
-    # In virtual time a race falls to the one side or the other by where netlab is installed.
+    # In virtual time a race may fall to the other side in another clone.
     raced = {one.episode for one in again.partings}
     raced |= {one.episode for seed, one in line.partings if seed == line.seeds[0]}
     pairs = enumerate(zip(again.services, line.first_services[:EPISODES], strict=True))
